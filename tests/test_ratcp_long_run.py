@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from varicap.analyse import censored, markov
-from varicap.analyse.models import ratcp, ratcp_long_run
+from varicap.analyse.models import ratcp, ratcp_chain, ratcp_long_run
 from varicap.analyse.models.ratcp import Parameters
 from varicap.analyse.models.ratcp_long_run import Chain, Solution, Wanted
 
@@ -50,13 +50,13 @@ def explored(several: list[Wanted]) -> list[Chain]:
 def test_chains_that_are_found_together_are_those_found_alone() -> None:
     several = [wanted(parameters) for parameters in [*ALIKE, *UNLIKE]]
     together = explored(several)
-    assert len({chain.reward.size for chain in together}) > len(UNLIKE)
+    assert len({chain.size for chain in together}) > len(UNLIKE)
     for one, chain in zip(several, together, strict=True):
         other = alone(one)
         for column in fields(chain.states):
             if column.name != "path":
                 assert (getattr(chain.states, column.name) == getattr(other.states, column.name)).all()
-        for name in ("source", "target", "steps"):
+        for name in ("slot", "source", "target", "steps"):
             assert (getattr(chain, name) == getattr(other, name)).all()
         for name in ("chance", "reward", "loss"):
             np.testing.assert_allclose(getattr(chain, name), getattr(other, name), rtol=1e-14)
@@ -69,7 +69,7 @@ def test_chains_that_are_solved_together_have_the_long_run_of_each(several: list
         chain = alone(one)
         transition = chain.transition(one.capacity)
         share = markov.stationary(transition)
-        exact = ratcp_long_run._long_run(chain, censored.Found(shares=share, residual=0.0))
+        exact = ratcp_long_run._long_run(chain, censored.Found(shares=share, residual=0.0), one.capacity)
         assert isinstance(found, Solution)
         assert found.states == exact.states
         assert found.residual < 1e-14
@@ -81,7 +81,7 @@ def test_chains_that_are_alike_are_solved_as_one(monkeypatch: pytest.MonkeyPatch
     chains = [alone(wanted(parameters)) for parameters in ALIKE]
     union = ratcp_long_run._Union.of(chains)
     assert union is not None
-    assert max(chain.reward.size for chain in chains) < union.size < sum(chain.reward.size for chain in chains)
+    assert max(chain.size for chain in chains) < union.size < sum(chain.size for chain in chains)
     small = alone(wanted(replace(SESSIONS, max_sessions=0)))
     assert ratcp_long_run._Union.of([*chains, alone(wanted(UNLIKE[1])), small]) is None, "they have no state in common"
     states = chains[0].states
@@ -91,10 +91,25 @@ def test_chains_that_are_alike_are_solved_as_one(monkeypatch: pytest.MonkeyPatch
     assert ratcp_long_run._Union.of(chains) is None, "each would be solved with many states of others"
 
 
+def test_states_are_counted_with_that_of_the_capacity_which_after_a_loss_is_all_that_matters() -> None:
+    one = wanted(replace(SESSIONS, control="tcp"))
+    chain, leads = alone(one), one.capacity > 0
+    states = chain.states
+    expected = {
+        (*numbers[:5], 0 if numbers[0] == ratcp_chain.LOST else before, now)
+        for *numbers, before in zip(
+            *(column.tolist() for name, column in vars(states).items() if name != "path"), strict=True
+        )
+        for now in np.flatnonzero(leads[before]).tolist()
+    }
+    assert ratcp_chain.counted(states, leads) == len(expected) < chain.reward.size
+    assert (states.kind[chain.slot[0]] == ratcp_chain.LOST).any()
+
+
 def test_a_path_of_too_many_states_spoils_no_other() -> None:
     small, large = wanted(UNLIKE[0]), wanted(SESSIONS)
-    most = alone(small).reward.size
-    assert most < alone(large).reward.size
+    most, more = (ratcp_chain.counted(alone(one).states, one.capacity > 0) for one in (small, large))
+    assert alone(small).size < most < more, "states are counted with that of the capacity"
     ratcp_long_run._kept.clear()
     shorter = wanted(replace(UNLIKE[0], delay_s=0.09))
     several = [replace(one, most=most) for one in (small, shorter, large, replace(shorter, capacity=small.capacity))]

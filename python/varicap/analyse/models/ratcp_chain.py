@@ -4,14 +4,18 @@ The paper's renewal epochs are the slots in congestion avoidance, and a recovery
 Here the slots of a recovery are separate states.  That changes neither rewards nor time, hence not the
 throughput, and keeps the chain sparse: a state looks ahead one slot.  The kinds of state:
 
-``AVOIDANCE`` (b, d, w, m', m)
+``AVOIDANCE`` (b, d, w, m')
     A slot of congestion avoidance: b packets at the link, d in the propagation delay, cwnd w, the capacity in state m'
-    in the slot before and m in this one.  W_rate is that of m': in [ratcp] floor(C Delta / (m' + 1)) + beta.
-``LOST`` (ssthresh, m)
-    Two slots after the slot of a loss: the timer starts and expires.  m is the capacity's state in the first of them,
-    hence that of the rate known to the source when the timer expires; RATCP takes its ssthresh from it.
-``SLOW_START`` (w, ssthresh, m', m)
+    in the slot before.  W_rate is that of m': in [ratcp] floor(C Delta / (m' + 1)) + beta.
+``LOST`` (ssthresh, m')
+    Two slots after the slot of a loss: the timer starts and expires.  m' is the capacity's state in the slot of the
+    loss.  That in the first of the two is that of the rate known to the source when the timer expires; RATCP takes its
+    ssthresh from it.
+``SLOW_START`` (w, ssthresh, m')
     A round of slow start, w to min(2 w, ssthresh), in one slot.  It may overflow the buffer and fail; `LOST` follows.
+
+The capacity's state m in the slot follows m' by the capacity's own law, whatever the packets do, and so does not belong
+to the state: each state has a slot for each m, and the branches of a state are those of its slots.
 
 In [ratcp] the state of the capacity is the number of ephemeral sessions; any finite chain will do, whose states say
 how long a transmission takes and which rate is advertised.  What happens to packets in a slot does not depend on how
@@ -118,15 +122,25 @@ class States:
     window: Counts
     ssthresh: Counts
     before: Counts
-    now: Counts
 
     def __getitem__(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> "States":
         return States(**{column.name: getattr(self, column.name)[index] for column in fields(self)})
 
 
 @dataclass(frozen=True, kw_only=True)
+class Met:
+    """Slots of states by the capacity's state in them, each of shape (n,); in the first of two slots for `LOST`."""
+
+    states: States
+    now: Counts
+
+    def __getitem__(self, index: NDArray[np.intp]) -> "Met":
+        return Met(states=self.states[index], now=self.now[index])
+
+
+@dataclass(frozen=True, kw_only=True)
 class Branches:
-    """Branches from some states, before the capacity changes, as columns of shape (branches,)."""
+    """Branches from some slots, as columns of shape (branches,); those after two slots before the capacity changes."""
 
     source: NDArray[np.intp]
     chance: Array
@@ -146,13 +160,28 @@ def overshoot(path: Path, backlog: int) -> float:
     return float(chance[:, max(0, path.room - backlog + 1) :].sum(axis=1).max())
 
 
-def follow(paths: Paths, states: States) -> Branches:
-    """What may happen in the slots of these states."""
+def met(paths: Paths, states: States) -> tuple[NDArray[np.intp], Met]:
+    """The slots that states may have, and the state that each is of."""
+    of, now = np.nonzero(paths.leads[states.path, states.before])
+    return of, Met(states=states[of], now=now)
+
+
+def counted(states: States, leads: NDArray[np.bool_]) -> int:
+    """How many states of a path these are, the capacity's state in the next slot counted, which `leads` say."""
+    of, now = np.nonzero(leads[states.before])
+    lost = states.kind[of] == LOST
+    # What follows a loss is the same whatever the capacity was in its slot.
+    after_loss = np.unique(states.ssthresh[of[lost]] * len(leads) + now[lost])
+    return int(np.count_nonzero(~lost) + after_loss.size)
+
+
+def follow(paths: Paths, slots: Met) -> Branches:
+    """What may happen in these slots."""
     parts = []
     for kind, of_kind in ((AVOIDANCE, _avoid), (LOST, _time_out), (SLOW_START, _start_slowly)):
-        index = np.flatnonzero(states.kind == kind)
+        index = np.flatnonzero(slots.states.kind == kind)
         if index.size:
-            branches = of_kind(paths, states[index])
+            branches = of_kind(paths, slots[index])
             parts.append((index[branches.source], branches))
     columns = {
         column.name: np.concatenate([getattr(branches, column.name) for _, branches in parts])
@@ -162,8 +191,9 @@ def follow(paths: Paths, states: States) -> Branches:
     return Branches(source=np.concatenate([source for source, _ in parts]), **columns)
 
 
-def _avoid(paths: Paths, states: States) -> Branches:
+def _avoid(paths: Paths, met: Met) -> Branches:
     """Cases 1 to 3 of [ratcp, §III]: a slot of congestion avoidance, or of waiting for packets to leave."""
+    states = met.states
     rate_window = _rate_window(paths, states.path, states.before, np.full(states.path.shape, np.iinfo(np.int64).max))
     window = np.minimum(states.window, rate_window)
     surplus = np.maximum(0, states.backlog + states.delay - window)  # h: these leave before cwnd may grow
@@ -171,11 +201,11 @@ def _avoid(paths: Paths, states: States) -> Branches:
     ceiling = np.where(paths.clip_at_ack[states.path], rate_window - window, acks)
     growth_chance = growths(acks, paths.growth[states.path] / window, np.minimum(ceiling, acks))
     # By their growth first, which `Slots.avoid` wants to ascend.
-    chance = growth_chance.T[:, :, None] * _phases(paths, states)
+    chance = growth_chance.T[:, :, None] * _phases(paths, met)
     growth, part, phase = np.nonzero(chance)
 
     now = states[part]
-    slots = _slots(paths, now, phase)
+    slots = _slots(paths, met[part], phase)
     slots.run(now.delay - acks[part], 0)
     slots.avoid(acks[part], growth)
     backlog = slots.backlog(paths.slot[now.path])
@@ -192,10 +222,10 @@ def _avoid(paths: Paths, states: States) -> Branches:
     )
 
 
-def _time_out(paths: Paths, states: States) -> Branches:
+def _time_out(paths: Paths, met: Met) -> Branches:
     """Two slots in which nothing is rewarded; then slow start from a window of one packet."""
-    known = np.maximum(_rate_window(paths, states.path, states.now, states.ssthresh), 1)
-    one = np.ones_like(states.kind)
+    known = np.maximum(_rate_window(paths, met.states.path, met.now, met.states.ssthresh), 1)
+    one = np.ones_like(met.now)
     return Branches(
         source=np.arange(one.size),
         chance=one.astype(float),
@@ -209,13 +239,13 @@ def _time_out(paths: Paths, states: States) -> Branches:
     )
 
 
-def _start_slowly(paths: Paths, states: States) -> Branches:
+def _start_slowly(paths: Paths, met: Met) -> Branches:
     """A round of slow start: the first acknowledgements release two packets each until cwnd is at ssthresh."""
-    chance = _phases(paths, states)
+    chance = _phases(paths, met)
     part, phase = np.nonzero(chance)
-    now = states[part]
+    now = met.states[part]
     grown = np.minimum(2 * now.window, now.ssthresh)
-    slots = _slots(paths, now, phase)
+    slots = _slots(paths, met[part], phase)
     twice = np.minimum(grown - now.window, now.delay)
     slots.run(twice, 2)
     slots.run(now.delay - twice, 1)
@@ -233,30 +263,22 @@ def _start_slowly(paths: Paths, states: States) -> Branches:
     )
 
 
-def changes(paths: Paths, states: States, branches: Branches) -> tuple[NDArray[np.intp], Counts, Counts, Counts]:
-    """Each branch times each way in which the capacity may change: branch, steps, and its states before and now."""
+def changes(paths: Paths, slots: Met, branches: Branches) -> tuple[NDArray[np.intp], Counts, Counts]:
+    """Each branch times each way in which the capacity may change in it: branch, steps, and its last state."""
     size = paths.leads.shape[1]
-    of, current = states.path[branches.source], states.now[branches.source]
-    branch, after = np.nonzero(paths.leads[of, current])
-    first = current[branch] * size + after
-    twice = states.kind[branches.source[branch]] == LOST
-    once = np.flatnonzero(~twice)
-    again = np.flatnonzero(twice)
-    pair, later = np.nonzero(paths.leads[of[branch[again]], after[again]])
+    met = slots[branches.source]
+    first = met.states.before * size + met.now
+    twice = met.states.kind == LOST
+    once, again = np.flatnonzero(~twice), np.flatnonzero(twice)
+    pair, after = np.nonzero(paths.leads[met.states.path[again], met.now[again]])
     again = again[pair]
-    second = after[again] * size + later
-    return (
-        np.concatenate([branch[once], branch[again]]),
-        np.stack([np.concatenate([first[once], first[again]]), np.concatenate([np.full(once.size, -1), second])]),
-        np.concatenate([current[branch[once]], after[again]]),
-        np.concatenate([after[once], later]),
-    )
+    branch = np.concatenate([once, again])
+    second = np.concatenate([np.full(once.size, -1), met.now[again] * size + after])
+    return branch, np.stack([first[branch], second]), np.concatenate([met.now[once], after])
 
 
-def enter(
-    paths: Paths, of: Counts, branches: Branches, branch: NDArray[np.intp], before: Counts, now: Counts
-) -> States:
-    """The states to which branches lead, `of` these paths.
+def enter(paths: Paths, of: Counts, branches: Branches, branch: NDArray[np.intp], before: Counts) -> States:
+    """The states to which branches lead, `of` these paths, by the capacity's state just before.
 
     Where only cwnd is known, the delay holds what fits and the link the rest.
     """
@@ -274,8 +296,7 @@ def enter(
         delay=delay,
         window=window,
         ssthresh=np.where(keeps, branches.ssthresh[branch], 0),
-        before=np.where(kind == LOST, 0, before),
-        now=now,
+        before=before,
     )
 
 
@@ -294,7 +315,6 @@ def first(paths: Paths) -> States:
         window=backlog + delay,
         ssthresh=0 * every,
         before=0 * every,
-        now=0 * every,
     )
 
 
@@ -303,8 +323,9 @@ def _rate_window(paths: Paths, of: Counts, states: Counts, otherwise: Counts) ->
     return otherwise if paths.rate_window is None else paths.rate_window[of, states]
 
 
-def _slots(paths: Paths, states: States, phase: NDArray[np.intp]) -> Slots:
-    slot, service = paths.slot[states.path], paths.service[states.path, states.now]
+def _slots(paths: Paths, met: Met, phase: NDArray[np.intp]) -> Slots:
+    states = met.states
+    slot, service = paths.slot[states.path], paths.service[states.path, met.now]
     # In a slot with one transmission more than fits, the first began in the slot before.
     begun = phase * (np.ceil(slot / service - EPSILON) * service - slot)
     return Slots(
@@ -315,9 +336,9 @@ def _slots(paths: Paths, states: States, phase: NDArray[np.intp]) -> Slots:
     )
 
 
-def _phases(paths: Paths, states: States) -> Array:
+def _phases(paths: Paths, met: Met) -> Array:
     """Probabilities that a slot carries floor(R Delta) packets and one more, shape (n, 2): their mean is R Delta."""
-    carried = paths.slot[states.path] / paths.service[states.path, states.now]
+    carried = paths.slot[met.states.path] / paths.service[met.states.path, met.now]
     more = carried - np.floor(carried + EPSILON)
     more = np.where(more < EPSILON, 0.0, more)
     return np.stack([1 - more, more], axis=1)

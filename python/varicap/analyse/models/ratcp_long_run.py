@@ -44,9 +44,17 @@ _PAIR: Final = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chain:
-    """Reachable states and the branches between them."""
+    """Reachable states, the slots that they may have, and the branches between them."""
 
     states: States
+    capacities: int
+    """States of the capacity, M."""
+    slot: Counts
+    """State that each slot is of, and the change of the capacity that it begins with, shape (2, slots)."""
+    reward: Array
+    """Mean reward of each slot [packets], shape (slots,)."""
+    loss: Array
+    """Probability that each slot loses a packet, shape (slots,)."""
     source: NDArray[np.intp]
     """State that each branch leaves, shape (branches,)."""
     target: NDArray[np.intp]
@@ -55,14 +63,15 @@ class Chain:
     """Probability of each branch, given how the capacity changes."""
     steps: Counts
     """Changes of the capacity that a branch needs: indices into its flat chain, -1: none, shape (2, branches)."""
-    reward: Array
-    """Mean reward of each state [packets], shape (n,)."""
-    loss: Array
-    """Probability that each state loses a packet, shape (n,)."""
+
+    @property
+    def size(self) -> int:
+        """Number of states."""
+        return int(self.states.kind.size)
 
     def transition(self, capacity: Array) -> markov.Matrix:
         """The transition matrix for a capacity that changes by this matrix, shape (M, M)."""
-        return markov.matrix(self.reward.size, self.source, self.target, self.chances(capacity[None])[:, 0])
+        return markov.matrix(self.size, self.source, self.target, self.chances(capacity[None])[:, 0])
 
     def chances(self, capacities: Array) -> Array:
         """The probability of each branch for each of these capacities, shape (branches, capacities)."""
@@ -70,15 +79,10 @@ class Chain:
         flat[:-1] = capacities.reshape(len(capacities), -1).T
         return np.asarray(self.chance[:, None] * flat[self.steps[0]] * flat[self.steps[1]])
 
-    @property
-    def capacities(self) -> int:
-        """States of the capacity."""
-        return int(self.states.now.max()) + 1
-
     @cached_property
     def branches(self) -> censored.Branches:
         """The chain's branches, for many capacities at once."""
-        return censored.Branches(self.reward.size, self.source, self.target)
+        return censored.Branches(self.size, self.source, self.target)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +100,7 @@ class Solution:
     cycle_slots: float
     """Mean slots between renewal epochs."""
     states: int
-    """States that recur."""
+    """States that recur, the capacity's state in the next slot counted."""
     residual: float
     """Sum of ``|pi P - pi|`` [1]."""
 
@@ -126,7 +130,7 @@ def solve_all(several: Sequence[Wanted]) -> list[Solution | ValueError]:
         those = numbers[key]
         if isinstance(chain, ValueError):
             found |= dict.fromkeys(those, chain)
-        elif chain.reward.size <= censored.MOST_STATES:
+        elif chain.size <= censored.MOST_STATES:
             small.setdefault(chain.capacities, {}).update(dict.fromkeys(those, chain))
         else:
             found |= zip(those, _large(chain, [several[number].capacity for number in those]), strict=True)
@@ -134,13 +138,15 @@ def solve_all(several: Sequence[Wanted]) -> list[Solution | ValueError]:
         capacities = [several[number].capacity for number in chains]
         solved = _stationary_all(list(chains.values()), capacities)
         for (number, chain), share in zip(chains.items(), solved, strict=True):
-            found[number] = share if isinstance(share, ValueError) else _long_run(chain, share)
+            found[number] = (
+                share if isinstance(share, ValueError) else _long_run(chain, share, several[number].capacity)
+            )
     return [found[number] for number in range(len(several))]
 
 
 def _stationary_all(chains: Sequence[Chain], capacities: Sequence[Array]) -> Sequence[censored.Found | ValueError]:
     """The long run of each of several small chains: as one if they are alike, else of smaller and larger ones apart."""
-    different = sorted({id(chain): chain for chain in chains}.values(), key=lambda chain: chain.reward.size)
+    different = sorted({id(chain): chain for chain in chains}.values(), key=lambda chain: chain.size)
     if len(different) == 1:
         return chains[0].branches.stationary_all(chains[0].chances(np.array(capacities)))
     union = _Union.of(different) if len(different) > _PAIR else None
@@ -178,13 +184,13 @@ class _Union:
             return None
         keys = np.ravel_multi_index(columns, sizes)
         union, place = np.unique(keys, return_inverse=True)
-        size, largest = union.size, max(chain.reward.size for chain in chains)
+        size, largest = union.size, max(chain.size for chain in chains)
         reached = np.bincount(place)
         common = np.flatnonzero(reached == len(chains))
         if size > min(censored.MOST_STATES, _UNLIKE * largest) or not common.size:
             return None
         root = int(common[0])
-        ends = np.cumsum([chain.reward.size for chain in chains])
+        ends = np.cumsum([chain.size for chain in chains])
         places = {id(chain): one for chain, one in zip(chains, np.split(place, ends[:-1]), strict=True)}
         leads = np.zeros((size, size), dtype=bool)
         leads[reached < len(chains), root] = True
@@ -219,23 +225,24 @@ def _large(chain: Chain, capacities: list[Array]) -> Sequence[Solution | ValueEr
 def _large_on(chain: Chain, capacity: Array) -> Solution:
     transition = chain.transition(capacity)
     shares = markov.stationary(transition)
-    return _long_run(chain, censored.Found(shares=shares, residual=markov.residual(transition, shares)))
+    return _long_run(chain, censored.Found(shares=shares, residual=markov.residual(transition, shares)), capacity)
 
 
-def _long_run(chain: Chain, found: censored.Found) -> Solution:
+def _long_run(chain: Chain, found: censored.Found, capacity: Array) -> Solution:
     share, kind = found.shares, chain.states.kind
-    avoiding = kind == AVOIDANCE
-    losses = share * chain.loss
-    slots = float(share @ SLOTS[kind])
-    failures = float(losses[~avoiding].sum())
+    state, change = chain.slot
+    weight = share[state] * capacity.flat[change]
+    losses, avoids = weight * chain.loss, kind[state] == AVOIDANCE
+    slots, avoiding = float(share @ SLOTS[kind]), float(share[kind == AVOIDANCE].sum())
+    failures = float(losses[~avoids].sum())
     starts = float(share[kind == LOST].sum())  # each loss leads to one slow start
     return Solution(
-        packets_per_slot=float(share @ chain.reward) / slots,
-        loss_probability=float(losses[avoiding].sum() / share[avoiding].sum()) if share[avoiding].any() else 0.0,
+        packets_per_slot=float(weight @ chain.reward) / slots,
+        loss_probability=float(losses[avoids].sum()) / avoiding if avoiding else 0.0,
         slow_start_failure=failures / starts if starts else 0.0,
         timeouts_per_slot=starts / slots,
-        cycle_slots=slots / (float(share[avoiding].sum()) + failures),
-        states=int(np.count_nonzero(share)),
+        cycle_slots=slots / (avoiding + failures),
+        states=ratcp_chain.counted(chain.states[share > 0], capacity > 0),
         residual=found.residual,
     )
 
@@ -293,41 +300,45 @@ def _explored(several: Sequence[Key]) -> list[Chain]:
     code = _Code(paths)
     known = code.pack(ratcp_chain.first(paths))
     frontier = known
-    waves: list[tuple[Any, Any]] = []
+    waves: list[tuple[Any, Any, Any]] = []
     seen = 0  # states of the waves before
     while frontier.size:
         states = code.unpack(frontier)
-        branches = ratcp_chain.follow(paths, states)
-        branch, steps, before, now = ratcp_chain.changes(paths, states, branches)
-        source = branches.source[branch]
-        target = code.pack(ratcp_chain.enter(paths, states.path[source], branches, branch, before, now))
+        of, slots = ratcp_chain.met(paths, states)
+        branches = ratcp_chain.follow(paths, slots)
+        branch, steps, before = ratcp_chain.changes(paths, slots, branches)
+        source = of[branches.source[branch]]
+        target = code.pack(ratcp_chain.enter(paths, states.path[source], branches, branch, before))
         means = [
-            np.bincount(branches.source, branches.chance * column, minlength=frontier.size)
+            np.bincount(branches.source, branches.chance * column, minlength=of.size)
             for column in (branches.reward, branches.lost)
         ]
-        waves.append(((frontier, *means), (seen + source, target, branches.chance[branch], steps)))
+        change = slots.states.before * len(paths.leads[0]) + slots.now
+        waves.append((frontier, (seen + of, change, *means), (seen + source, target, branches.chance[branch], steps)))
         seen += frontier.size
         frontier = exploring.unseen(target, known)
         known = exploring.joined(known, frontier)
-        _refuse(several, np.bincount(code.path(known)))
-    order, reward, loss = (np.concatenate(column) for column in zip(*(wave[0] for wave in waves), strict=True))
+        _refuse(several, paths, code.unpack(known))
+    order = np.concatenate([wave[0] for wave in waves])
+    state, change, reward, loss = (np.concatenate(column) for column in zip(*(wave[1] for wave in waves), strict=True))
     source, target, chance, steps = (
-        np.concatenate(column, axis=-1) for column in zip(*(wave[1] for wave in waves), strict=True)
+        np.concatenate(column, axis=-1) for column in zip(*(wave[2] for wave in waves), strict=True)
     )
     rank = np.argsort(order)
     place = np.empty_like(rank)
     place[rank] = np.arange(rank.size)
     ways = place[source], np.searchsorted(known, target), chance, steps
-    return list(_by_path(code, known, ways, (reward[rank], loss[rank])))
+    return list(_by_path(paths, code.unpack(known), (place[state], change, reward, loss), ways))
 
 
-def _refuse(several: Sequence[Key], counts: Counts) -> None:
+def _refuse(several: Sequence[Key], paths: Paths, states: States) -> None:
     """Raises ``ValueError`` where there are too many states, also of several paths that would fit one by one."""
+    counts = np.bincount(states.path, paths.leads.sum(axis=2)[states.path, states.before], minlength=len(several))
     if len(several) > 1 and counts.sum() > _TOGETHER:
         raise ValueError(f"these paths have more than {_TOGETHER} states together")
-    for (path, given), states in zip(several, counts.tolist(), strict=True):
+    for number, (path, given) in enumerate(several):
         most = given or MAX_STATES
-        if states > most:
+        if counts[number] > most and ratcp_chain.counted(states[states.path == number], paths.leads[number]) > most:
             raise ValueError(
                 f"the model has more than {most} states: its size grows with the capacity-delay product "
                 f"({path.slot:g} packets), the buffer ({path.room} packets) and the square of the number of states of "
@@ -336,27 +347,34 @@ def _refuse(several: Sequence[Key], counts: Counts) -> None:
 
 
 def _by_path(
-    code: "_Code",
-    known: Counts,
+    paths: Paths,
+    states: States,
+    slots: tuple[Counts, Counts, Array, Array],
     branches: tuple[NDArray[np.intp], NDArray[np.intp], Array, Counts],
-    means: tuple[Array, Array],
 ) -> Iterator[Chain]:
     """The chain of each path, whose states follow each other among those of all."""
-    states, (source, target, chance, steps) = code.unpack(known), branches
-    ends = np.searchsorted(states.path, np.arange(code.paths + 1))
-    of = states.path[source]
-    branches_of = np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of, minlength=code.paths))[:-1])
-    for (begin, end), those in zip(pairwise(ends.tolist()), branches_of, strict=True):
-        inside = np.arange(begin, end)
+    (state, change, reward, loss), (source, target, chance, steps) = slots, branches
+    ends = np.searchsorted(states.path, np.arange(len(paths.several) + 1))
+    of_path = zip(
+        _split(states.path[state], len(paths.several)), _split(states.path[source], len(paths.several)), strict=True
+    )
+    for (begin, end), (some, those) in zip(pairwise(ends.tolist()), of_path, strict=True):
         yield Chain(
-            states=states[inside],
+            states=states[np.arange(begin, end)],
+            capacities=len(paths.leads[0]),
+            slot=np.stack([state[some] - begin, change[some]]),
+            reward=reward[some],
+            loss=loss[some],
             source=source[those] - begin,
             target=target[those] - begin,
             chance=chance[those],
             steps=steps[:, those],
-            reward=means[0][inside],
-            loss=means[1][inside],
         )
+
+
+def _split(of: Counts, paths: int) -> list[NDArray[np.intp]]:
+    """Where those of each path are, in their order."""
+    return np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of, minlength=paths))[:-1])
 
 
 class _Code:
@@ -367,7 +385,7 @@ class _Code:
         most_rate = 0 if paths.rate_window is None else int(paths.rate_window.max())
         window = 2 * (int(paths.room.max()) + int(np.ceil(paths.slot.max())) + most_rate) + MOST_GROWTH
         states = paths.service.shape[1]
-        self._radix = (self.paths, 3, int(paths.room.max()) + 1, window, window, window, states, states)
+        self._radix = (self.paths, 3, int(paths.room.max()) + 1, window, window, window, states)
         if prod(self._radix) >= np.iinfo(np.int64).max:
             raise ValueError(
                 "the capacity-delay product, the buffer or the states of the capacity are far too many for the model"
