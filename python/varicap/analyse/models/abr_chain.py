@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class Chain:
             those = np.flatnonzero(steps == step)
             met[:, those] *= power[:, now[those], last[those]]
             power = power @ capacities
-        return np.asarray(met.T[self._change] * self._chance[:, None])
+        return np.asarray(met.T.take(self._change, axis=0) * self._chance[:, None])
 
     def meeting(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
         """The probability that a state whose slots may have a condition meets it, shape (capacities, conditions)."""
@@ -175,15 +175,19 @@ def _explored(rules: Rules) -> Chain:
     known = code.pack(np.array([int(not alone)]), np.array([0]), np.array([int(alone)]), np.array([0]))
     frontier = known
     follow = rules.leads.sum(axis=1)
-    slots, branches = [], []
+    waves, slots, branches = [], [], []
+    seen = 0  # states of the waves before
     while frontier.size:
         *queues, before = code.unpack(frontier)
         outcomes = abr_slot.outcomes(rules, (queues[0], queues[1], queues[2]), before)
-        slots.append(_slots(frontier, rules, outcomes))
+        waves.append(frontier)
+        state, *of_slot = _slots(rules, outcomes)
+        slots.append((seen + state, *of_slot))
         branch, last = _next(rules, outcomes)
         target = code.pack_queues(*outcomes.queues)[branch] * rules.states + last
         columns = (outcomes.condition, outcomes.steps, outcomes.chance)
-        branches.append((frontier[outcomes.source[branch]], target, last, *(column[branch] for column in columns)))
+        branches.append((seen + outcomes.source[branch], target, last, *(column[branch] for column in columns)))
+        seen += frontier.size
         frontier = exploring.unseen(target, known)
         known = exploring.joined(known, frontier)
         if follow[code.unpack(known)[3]].sum() > MAX_STATES:
@@ -193,14 +197,15 @@ def _explored(rules: Rules) -> Chain:
             )
     state, condition, *means = (np.concatenate(column) for column in zip(*slots, strict=True))
     source, target, *of_branch = (np.concatenate(column) for column in zip(*branches, strict=True))
-    source, target = np.searchsorted(known, source), np.searchsorted(known, target)
+    place = np.searchsorted(known, np.concatenate(waves))
+    source, target = place[source], np.searchsorted(known, target)
     first, chance, change, changes = _merged(rules, source, target, *of_branch)
     *queues, before = code.unpack(known)
     return Chain(
         rules=rules,
         before=before,
         window=np.sum(queues, axis=0),
-        slot=(np.searchsorted(known, state), condition),
+        slot=(place[state], condition),
         **dict(zip(("loss", "optimistic", "room", "conservative", "slots"), means, strict=True)),
         source=source[first],
         target=target[first],
@@ -210,15 +215,14 @@ def _explored(rules: Rules) -> Chain:
     )
 
 
-def _slots(frontier: Counts, rules: Rules, outcomes: abr_slot.Outcomes) -> tuple[NDArray[np.generic], ...]:
+def _slots(rules: Rules, outcomes: abr_slot.Outcomes) -> tuple[NDArray[Any], ...]:
     """State and condition of each slot, and the means of what happens in it."""
     many = len(rules.now)
     key = outcomes.source * many + outcomes.condition
     columns = (outcomes.lost, outcomes.optimistic, outcomes.room, outcomes.conservative, outcomes.steps)
-    size = frontier.size * many
-    there = np.flatnonzero(np.bincount(key, minlength=size))
-    means = (np.bincount(key, outcomes.chance * column, minlength=size)[there] for column in columns)
-    return (frontier[there // many], there % many, *means)
+    there = np.flatnonzero(np.bincount(key))
+    means = (np.bincount(key, outcomes.chance * column)[there] for column in columns)
+    return (there // many, there % many, *means)
 
 
 def _next(rules: Rules, outcomes: abr_slot.Outcomes) -> tuple[Index, Counts]:
