@@ -94,6 +94,11 @@ GRIDS: dict[str, tuple[Any, dict[str, list[str]]]] = {
             "flows.one.abr.peak": ["400 kbit/s", "2 Mbit/s"],
         },
     ),
+    # The last two have most of their sample paths in common, and a chain.
+    "effcap": (
+        flow_of("effcap", "effcap"),
+        {f"{FORWARD}.capacity.slotted-markov.transitions": [stays(0.5), stays(3), stays(60), stays(60.5)]},
+    ),
     "varying": (
         flow_of("markov", "reno"),
         {

@@ -89,10 +89,6 @@ SWEEPS: dict[str, tuple[dict[str, Any], dict[str, Values]]] = {
 }
 
 
-LARGE = {"abr, EFFCAP: psi": 8}
-"""Sweeps of which only one point in so many is measured."""
-
-
 def over(name: str, points: int) -> dict[str, list[str]]:
     """The values of a sweep of so many points."""
     values = {key: [value((n + 0.5) / points) for n in range(points)] for key, value in SWEEPS[name][1].items()}
@@ -129,10 +125,7 @@ def main() -> None:
     print(f"{'seconds for 1,000 points':40} {'one by one':>10} {'together':>10}")
     for name in SWEEPS:
         if options.only in name:
-            alone, together = (
-                measure(name, max(1, points // LARGE.get(name, 1)))
-                for measure, points in ((alone_s, options.alone), (together_s, options.points))
-            )
+            alone, together = alone_s(name, options.alone), together_s(name, options.points)
             print(f"{name:40} {alone:10.2f} {together:10.2f}", flush=True)
 
 
