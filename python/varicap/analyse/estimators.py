@@ -123,7 +123,7 @@ class Estimator:
 def stretches(is_new: NDArray[np.bool_], reach: int) -> Stretches:
     """Slots that begin less than so many after the one of something new, of shape (slots, paths), by path."""
     slots = len(is_new)
-    slot, path = is_new.nonzero()
+    slot, path = np.divmod(np.flatnonzero(is_new), is_new.shape[1])
     order = np.argsort(path, kind="stable")
     path = path[order]
     begin = path * slots + slot[order]

@@ -183,10 +183,11 @@ def _explored(rules: Rules) -> Chain:
         waves.append(frontier)
         state, *of_slot = _slots(rules, outcomes)
         slots.append((seen + state, *of_slot))
-        branch, last = _next(rules, outcomes)
-        target = code.pack_queues(*outcomes.queues)[branch] * rules.states + last
-        columns = (outcomes.condition, outcomes.steps, outcomes.chance)
-        branches.append((seen + outcomes.source[branch], target, last, *(column[branch] for column in columns)))
+        ways = _ways(rules, code, outcomes)
+        branch, last = _next(rules, ways)
+        target = ways.queues[branch] * rules.states + last
+        columns = (ways.condition, ways.steps, ways.chance)
+        branches.append((seen + ways.source[branch], target, last, *(column[branch] for column in columns)))
         seen += frontier.size
         frontier = exploring.unseen(target, known)
         known = exploring.joined(known, frontier)
@@ -196,10 +197,9 @@ def _explored(rules: Rules) -> Chain:
                 f"the buffer ({rules.buffer} packets), the window ({rules.max_window}) and the states of the capacity"
             )
     state, condition, *means = (np.concatenate(column) for column in zip(*slots, strict=True))
-    source, target, *of_branch = (np.concatenate(column) for column in zip(*branches, strict=True))
+    source, target, last, met, steps, chance = (np.concatenate(column) for column in zip(*branches, strict=True))
     place = np.searchsorted(known, np.concatenate(waves))
-    source, target = place[source], np.searchsorted(known, target)
-    first, chance, change, changes = _merged(rules, source, target, *of_branch)
+    change, changes = _changes(rules, last, met, steps)
     *queues, before = code.unpack(known)
     return Chain(
         rules=rules,
@@ -207,8 +207,8 @@ def _explored(rules: Rules) -> Chain:
         window=np.sum(queues, axis=0),
         slot=(place[state], condition),
         **dict(zip(("loss", "optimistic", "room", "conservative", "slots"), means, strict=True)),
-        source=source[first],
-        target=target[first],
+        source=place[source],
+        target=np.searchsorted(known, target),
         _chance=chance,
         _change=change,
         _changes=changes,
@@ -225,37 +225,58 @@ def _slots(rules: Rules, outcomes: abr_slot.Outcomes) -> tuple[NDArray[Any], ...
     return (there // many, there % many, *means)
 
 
-def _next(rules: Rules, outcomes: abr_slot.Outcomes) -> tuple[Index, Counts]:
-    """Each outcome times each state in which the capacity may be just before the next state: after one slot r."""
+@dataclass(frozen=True, kw_only=True)
+class _Ways:
+    """Outcomes by where they lead, as columns of shape (ways,)."""
+
+    source: Index
+    condition: Index
+    chance: Array
+    queues: Counts
+    """a, b and d in the next state, as `_Code` packs them."""
+    steps: Counts
+
+
+def _ways(rules: Rules, code: "_Code", outcomes: abr_slot.Outcomes) -> _Ways:
+    """Losses at which half the window is the same are one; without a loss each growth leads to another window."""
+    queues, conditions, halves = code.pack_queues(*outcomes.queues), len(rules.now), rules.max_window + 1
+    lost = np.flatnonzero(outcomes.lost)
+    # A window that was lost has left nothing but half of itself.
+    key = (outcomes.source[lost] * conditions + outcomes.condition[lost]) * halves + outcomes.queues[2][lost]
+    order = np.argsort(key)
+    lost, is_new = lost[order], np.append(True, np.diff(key[order]) != 0)[: lost.size]
+    kept = np.concatenate([np.flatnonzero(~outcomes.lost), lost[is_new]])
+    chance = outcomes.chance[kept]
+    chance[kept.size - np.count_nonzero(is_new) :] = np.bincount(np.cumsum(is_new) - 1, outcomes.chance[lost])
+    return _Ways(
+        source=outcomes.source[kept],
+        condition=outcomes.condition[kept],
+        chance=chance,
+        queues=queues[kept],
+        steps=outcomes.steps[kept],
+    )
+
+
+def _next(rules: Rules, ways: _Ways) -> tuple[Index, Counts]:
+    """Each way times each state in which the capacity may be just before the next state: after one slot r."""
     reached = np.eye(rules.states, dtype=bool)
-    possible = np.zeros((int(outcomes.steps.max()) + 1, rules.states, rules.states), dtype=bool)
+    possible = np.zeros((int(ways.steps.max()) + 1, rules.states, rules.states), dtype=bool)
     for step in range(1, len(possible)):
         possible[step] = reached
         reached = reached @ rules.leads
-    branch, last = np.nonzero(possible[outcomes.steps, np.array(rules.now)[outcomes.condition]])
+    branch, last = np.nonzero(possible[ways.steps, np.array(rules.now)[ways.condition]])
     return branch, last
 
 
-def _merged(
-    rules: Rules, source: Index, target: Index, last: Counts, condition: Index, steps: Counts, chance: Array
-) -> tuple[Index, Array, Index, tuple[Index, Counts, Counts]]:
-    """Branches that differ in nothing but the growth of cwnd as one: the first of each, and its probability.
-
-    Also how the capacity changes in each, as a number, and what these numbers stand for.
-    """
+def _changes(rules: Rules, last: Counts, condition: Index, steps: Counts) -> tuple[Index, tuple[Index, Counts, Counts]]:
+    """How the capacity changes in each branch, as a number, and what these numbers stand for."""
     radix = int(steps.max()) + 1
     code = (condition * radix + steps) * rules.states + last
     codes = np.flatnonzero(np.bincount(code))
-    rest, of_change = np.divmod(codes, rules.states)
     place = np.zeros(codes[-1] + 1, dtype=np.intp)
     place[codes] = np.arange(codes.size)
-    change = place[code]
-    key = (source * (int(target.max()) + 1) + target) * codes.size + change
-    order = np.argsort(key)
-    is_new = np.append(True, np.diff(key[order]) != 0)
-    first = np.flatnonzero(is_new)
-    of_first = order[first]
-    return of_first, np.add.reduceat(chance[order], first), change[of_first], (rest // radix, rest % radix, of_change)
+    rest, of_change = np.divmod(codes, rules.states)
+    return place[code], (rest // radix, rest % radix, of_change)
 
 
 class _Code:
