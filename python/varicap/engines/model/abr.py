@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LEVELS = 3
 """Of the rate that EFFCAP advertises: each multiplies the states."""
 _MOST = 9
-"""States of capacity and advertised rate: with more of them a solution takes longer than seconds."""
+"""States of capacity and advertised rate: with more of them a solution may take seconds."""
 
 
 class RateControl(Together):
