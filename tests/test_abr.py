@@ -336,6 +336,13 @@ def test_as_many_packets_enter_without_a_loss_as_the_equation_has_it() -> None:
                 assert enter == entering[~(entering * kept > room + 1e-9)].max()
 
 
+def test_a_buffer_beyond_all_windows_is_no_larger_than_one_that_holds_them() -> None:
+    found = [efficiency(Parameters(buffer_packets=room, max_window=12)) for room in (12, 13, 10**9)]
+    assert found[0] == found[1] == found[2]
+    rules, _ = abr_slot.conditions(abr._path(Parameters(buffer_packets=10**9, max_window=12)))
+    assert {len(most) for most in rules.enter} == {13}
+
+
 def test_without_variation_nothing_is_lost() -> None:
     constant = SlottedChain(np.array([1.0]), np.array([[1.0]]))
     assert efficiency(Parameters(capacity=constant)).optimistic == pytest.approx(ATM_SHARE)

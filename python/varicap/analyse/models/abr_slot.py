@@ -123,8 +123,10 @@ def _paced(path: Path) -> tuple[Rules, Conditions]:
     sends, carries = sends[pair] + one_more[0], carries[pair] + one_more[1]
     # Of the packets that enter at the source's rate, the slower link leaves the share 1 - link / source in its buffer.
     kept = np.where(source > link, 1 - link / np.where(source > 0, source, 1.0), 0.0)[pair]
-    room = path.buffer - np.arange(path.buffer + 1) + EPSILON
-    enter = np.floor(room / np.maximum(kept, 1e-300)[:, None])
+    # No more packets than a window wait at the link.
+    room = path.buffer - np.arange(min(path.buffer, path.max_window) + 1) + EPSILON
+    fits = np.floor(room / np.where(kept > 0, kept, 1.0)[:, None])
+    enter = np.minimum(np.where(kept[:, None] > 0, fits, np.inf), sends[:, None])
     rules = Rules(
         states=len(path.capacity),
         slot=path.slot,
@@ -135,7 +137,7 @@ def _paced(path: Path) -> tuple[Rules, Conditions]:
         phase=tuple(phase.tolist()),
         sends=tuple(sends.astype(int).tolist()),
         carries=tuple(carries.astype(int).tolist()),
-        enter=tuple(map(tuple, np.minimum(enter, sends[:, None]).astype(int).tolist())),
+        enter=tuple(map(tuple, enter.astype(int).tolist())),
         rates=(),
     )
     passing = np.where(kept > 0, 1 / np.where(kept > 0, kept, 1.0), 0.0)
