@@ -386,7 +386,14 @@ def test_sample_paths_of_several_links_are_those_of_each() -> None:
     two = SlottedChain.symmetric(20.0, high=40.0, low=20.0)
     several = [
         varying.Parameters(capacity=chain, waiting_packets=room, round_trip_s=round_trip_s)
-        for chain, room, round_trip_s in ((two, 30.0, 0.1), (CHAIN, 20.0, 0.05), (two, 90.0, 0.3), (CHAIN, 60.0, 0.1))
+        for chain, room, round_trip_s in (
+            (two, 30.0, 0.1),
+            (CHAIN, 20.0, 0.05),
+            (two, 90.0, 0.3),
+            (CHAIN, 60.0, 0.1),
+            (two, 35.0, 0.0001),
+            (two, 35.0, 15.0),
+        )
     ]
     shares = bbr_rates._follow(several)
     assert shares == pytest.approx([bbr_rates.utilisation(one) for one in several], rel=1e-13)

@@ -79,11 +79,11 @@ class _SideBySide:
         round_trip_s = np.repeat([one.round_trip_s for one in several], paths)
         self._room = np.repeat([float(one.waiting_packets) for one in several], paths)
         self._gains = _GAINS[(phase + np.arange(len(_GAINS))[:, None]) % len(_GAINS)]
-        # Slots are counted in two bytes each, which takes a quarter of the time.
-        expires = np.minimum(_EXPIRES_S / round_trip_s, 2 * _SLOTS)
-        self._expires = np.floor(expires + 1).astype(np.int16)
-        self._probes = np.minimum(np.ceil(_PROBES_S / round_trip_s) + 1, 2 * _SLOTS).astype(np.int16)
-        self._due = np.floor(expires - begun * expires).astype(np.int16)  # when a queue will have lasted for too long
+        # Slots are counted in two bytes each, which takes a quarter of the time; more than all need not be told apart.
+        expires = _EXPIRES_S / round_trip_s
+        self._expires = _in_bytes(np.floor(expires) + 1)
+        self._probes = _in_bytes(np.ceil(_PROBES_S / round_trip_s) + 1)
+        self._due = _in_bytes(np.floor(expires - begun * expires))  # when a queue will have lasted for too long
         self._until = np.zeros_like(self._due)  # when it will have been drained
         self._backlog, self.served, self.offered = np.zeros((3, phase.size))
         self._recent: Array | None = None
@@ -127,3 +127,7 @@ class _SideBySide:
             np.copyto(due, later, where=is_so)
             np.add(self._probes, slot + 1, out=later, casting="same_kind")
             np.copyto(until, later, where=is_so)
+
+
+def _in_bytes(slots: Array) -> NDArray[np.int16]:
+    return np.minimum(slots, 2 * _SLOTS).astype(np.int16)
