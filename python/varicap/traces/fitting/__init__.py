@@ -9,6 +9,7 @@
 import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -207,7 +208,7 @@ def fit(
     counts = [states] if states is not None else list(range(1, min(most_states, len(values) // SLOTS_PER_STATE) + 1))
     if not counts or not all(1 <= count <= _MOST_GIVEN for count in counts):
         raise TraceError(f"a chain has 1 to {_MOST_GIVEN} states")
-    best, tried = chosen(values, laws, counts)
+    best, tried = _chosen(values.tobytes(), laws, tuple(counts))
     packet_bytes = opportunity_bytes if whole else OPPORTUNITY_BYTES
     per_slot = 8 * packet_bytes / slot_s
     chain = SlottedChain(best.mean * per_slot, best.transition)
@@ -215,7 +216,7 @@ def fit(
     return Fit(
         slot_s=slot_s,
         hidden=best,
-        tried=tuple(tried),
+        tried=tried,
         goodness=goodness(values * per_slot, chain, best.share, slot_s),
         held_out=_predicted(values, best, held_out),
         coverage=fit_coverage(values * per_slot, slot_s),
@@ -223,6 +224,25 @@ def fit(
         holding_intervals_s=None if holdings is None else holdings * slot_s,
         packet_bytes=packet_bytes,
     )
+
+
+# Who compares buffers or links on one trace asks for the same fit each time, which takes seconds.
+@lru_cache(maxsize=8)
+def _chosen(values: bytes, laws: tuple[Law, ...], counts: tuple[int, ...]) -> tuple[Hidden, tuple[Hidden, ...]]:
+    best, tried = chosen(np.frombuffer(values), laws, counts)
+    return best, tuple(map(_kept, tried))
+
+
+@lru_cache(maxsize=8)
+def _fit_hidden(values: bytes, states: int, law: Law) -> Hidden:
+    return _kept(fit_hidden(np.frombuffer(values), states, law))
+
+
+def _kept(found: Hidden) -> Hidden:
+    """The same, which nobody can change for those who ask after them."""
+    for array in (found.mean, found.variance, found.transition, found.share):
+        array.setflags(write=False)
+    return found
 
 
 def _packets(trace: Trace, slot_s: float, held_out: float) -> tuple[Array, bool]:
@@ -251,7 +271,7 @@ def _predicted(values: Array, best: Hidden, share: float) -> HeldOut | None:
     kept = len(values) - round(share * len(values))
     if kept == len(values) or kept < SLOTS_PER_STATE * best.states:
         return None
-    known, new = fit_hidden(values[:kept], best.states, best.law), values[kept:]
+    known, new = _fit_hidden(values[:kept].tobytes(), best.states, best.law), values[kept:]
     return HeldOut(len(new), known.score(new) / len(new), known.without_memory().score(new) / len(new))
 
 
