@@ -128,12 +128,12 @@ run: setup ## the main job: today's TCPs on an LTE-like link, each alone and the
 	@$(BIN)/varicap report $(OUT)/today
 	$(BIN)/varicap run examples/today.toml --set isolate=false --no-plot -o $(OUT)/together
 
-# Python's tests need the extension module alone: the rest of Rust compiles beside them. What is in real time comes last.
+# Python's tests need the extension module alone: the rest of Rust compiles, and is tested, beside them. What is in real
+# time comes last.
 test: ## every test
 	+@$(beside) $(ANY:$(EXTENSION)%=$(COMPILED)%) $(DEV_PACKAGES)
 	@$(MAKE) --no-print-directory $(ANY) $(BROWSER)
-	+@$(beside) test-compiled test-python
-	@$(MAKE) --no-print-directory test-rust
+	+@$(beside) test-rust test-python
 	@$(MAKE) --no-print-directory test-real-time
 
 built: test-compiled $(CHECKED) ## what `make test` and `make checked` build of Rust, without running it
@@ -142,8 +142,12 @@ built: test-compiled $(CHECKED) ## what `make test` and `make checked` build of 
 test-compiled: $(FEATURES)
 	cargo test --workspace --tests --locked --quiet --no-run $(call features,varicap-testbed)
 
-test-rust: $(FEATURES)
-	cargo test --workspace --tests --locked --quiet $(call features,varicap-testbed)
+# Tests of a package lie in a file for each (the kernel engine's, in real time), or are named in Cargo.toml (all others).
+RUST_REAL_TIME := $(basename $(notdir $(wildcard crates/varicap-testbed/tests/*.rs)))
+RUST_SIMULATED := $(sort $(shell sed -n '/^\[\[test\]\]/{n;s/^name = "\(.*\)"/\1/p;}' crates/*/Cargo.toml crates/*/tests/Cargo.toml))
+
+test-rust: test-compiled
+	cargo test --workspace --lib $(RUST_SIMULATED:%=--test %) --locked --quiet $(call features,varicap-testbed)
 	cargo test --workspace --doc --locked --quiet $(call features,varicap-testbed)
 
 # The grids that the bounds of the models are made of run in CI (GRIDS=yes); a part of each runs everywhere.
@@ -153,7 +157,8 @@ test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
 # The longest first, and those that take an instant at the end: workers take one test after the other.
 REAL_TIME = tests/test_validate.py tests/test_bpf.py $$(grep -lw real_time tests/test_*.py)
 
-test-real-time: $(ANY) $(DEV_PACKAGES)
+test-real-time: $(ANY) $(DEV_PACKAGES) $(FEATURES)
+	cargo test --workspace $(RUST_REAL_TIME:%=--test %) --locked --quiet $(call features,varicap-testbed)
 	$(BIN)/python -m pytest --quiet --numprocesses auto --maxschedchunk 1 -m "real_time and not alone" $(REAL_TIME)
 	$(BIN)/python -m pytest --quiet -m alone $(REAL_TIME)
 

@@ -1,10 +1,12 @@
 """What the tests share: the command line as a user has it, and scenarios short enough for a test."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,29 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     is_real_time = config.option.markexpr.startswith("real_time")
     return processors + min(processors, 4) * (2 if is_real_time else 1)
+
+
+LONG = ("::test_the_code_of_a_page_", "::test_the_numbers_of_a_table_are_", "::test_a_study_survives_being_killed_")
+
+
+@pytest.hookimpl(trylast=True)  # what is left out is no longer among them
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deal what may take long out to the workers, each of which begins with a row of its own of the tests, all of a
+    length.  A page of a minute that comes last keeps one processor busy and the other idle."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    count = len(items)
+    long = [item for item in items if any(name in item.nodeid for name in LONG)]
+    others = iter([item for item in items if item not in set(long)])
+    items.clear()
+    for worker in range(workers):
+        mine = long[worker::workers]
+        items += mine + list(islice(others, (count - len(items)) // (workers - worker) - len(mine)))
+    assert len(items) == count
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: each look at it by the garbage collector, of which tests cause many, is in vain."""
+    gc.freeze()
 
 
 def sampled(count: int, step: int) -> list[Any]:

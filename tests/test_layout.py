@@ -6,6 +6,8 @@ module, in a function, or for type checkers only.
 
 import ast
 import re
+import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -138,3 +140,14 @@ def test_every_file_of_rust_tests_is_in_the_program_that_runs_them(listing: Path
     listed = re.findall(r"^mod (\w+);$", listing.read_text(), re.M)
     files = {file.stem for file in listing.parent.glob("*.rs")} - {"all"}
     assert files <= set(listed), "what no line names is never run"
+
+
+@pytest.mark.parametrize("package", sorted(ROOT.glob("crates/**/Cargo.toml")), ids=lambda path: path.parent.name)
+def test_every_program_of_rust_tests_is_run(package: Path) -> None:
+    command = ["make", "--dry-run", "test-rust", "test-real-time"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    described = tomllib.loads(package.read_text())
+    programs = {program["name"] for program in described.get("test", [])}
+    if described["package"].get("autotests", True):
+        programs |= {file.stem for file in (package.parent / "tests").glob("*.rs")}
+    assert programs <= set(re.findall(r"--test (\w+)", shown))
