@@ -115,10 +115,14 @@ def test_no_model_declares_a_key_that_there_is_not() -> None:
 def test_a_model_names_every_key_of_the_format_that_it_does_not_declare(one: model.Model) -> None:
     scenario = path_of(one.name).scenario
     known = {name.partition(" = ")[0] for name in COMMON | one.keys}
-    assert len(EVERY - known) > 150
-    for name in sorted(EVERY - known):
-        said = list(unknown(scenario, [Key(name, f"flows.one.{name}", "odd")], one.keys))
-        assert said == [f"flows.one.{name} = odd: the model takes no account of it"]
+    strange = sorted(EVERY - known)
+    assert len(strange) > 150
+    while strange:
+        # Keys of which none is below another are asked for together, which is as much work as one of them.
+        asked = [name for name in strange if not any(name.startswith(f"{other}.") for other in strange)]
+        said = list(unknown(scenario, [Key(name, f"flows.one.{name}", "odd") for name in asked], one.keys))
+        assert said == [f"flows.one.{name} = odd: the model takes no account of it" for name in asked]
+        strange = [name for name in strange if name not in asked]
 
 
 @pytest.mark.parametrize("name", FITTING)
