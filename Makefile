@@ -172,12 +172,13 @@ quick: $(ANY) $(DEV_PACKAGES) ## the fast tier: formats, lint of what changed, u
 checked: $(CHECKED) ## the papers' quick runs with every assertion of the engine on (`make test` has them on in Rust)
 	$(BIN)/varicap reproduce all --quick --strict -o $(GALLERY)
 
+# clippy last: of two programs of cargo one waits, while mypy has a processor to itself.
 lint: $(DEV_PACKAGES) $(FEATURES) ## formatting, clippy, ruff and mypy; a warning is an error
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet $(call features,varicap-testbed) -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	cargo clippy --workspace --all-targets --locked --quiet $(call features,varicap-testbed) -- -D warnings
 
 format: $(DEV_PACKAGES) ## rewrite the sources in the project's format
 	cargo fmt --all
