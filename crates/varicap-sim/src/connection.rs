@@ -271,18 +271,6 @@ impl Connection {
         self.sender.wake_by().min(self.receiver.poll_at()).min(self.app.poll_at())
     }
 
-    /// As [`Connection::wake_by`]; a timer of its sender that was put off says so already, if it is all that comes before
-    /// `soon`.
-    #[inline]
-    pub fn wake_by_from(&mut self, now: Time, soon: Time) -> Time {
-        let others = self.receiver.poll_at().min(self.app.poll_at());
-        let mut due = self.sender.wake_by();
-        if due < soon && others >= soon && self.release.is_never() {
-            due = self.sender.wake_by_from(now);
-        }
-        due.min(others)
-    }
-
     /// The instant at which one of its parts is to be polled, apart from an answer that is held back.
     #[cfg(debug_assertions)]
     pub fn poll_at(&self) -> Time {

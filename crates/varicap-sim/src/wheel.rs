@@ -46,16 +46,10 @@ const fn opening_of(slot: u64) -> Time {
 }
 
 impl Wheel {
-    /// From here on is so far ahead of `now` that it may be kept in a wheel: not in this slot, and not in the next.
-    #[inline]
-    pub const fn far_from(now: Time) -> Time {
-        Time::from_nanos((slot_of(now) + 2) << WIDTH_BITS)
-    }
-
-    /// Whether `at` is so far ahead of `now`.
+    /// Whether `at` is so far ahead of `now` that it may be kept in a wheel: not in this slot, and not in the next.
     #[inline]
     pub fn is_far(now: Time, at: Time) -> bool {
-        at >= Wheel::far_from(now)
+        slot_of(at) > slot_of(now) + 1
     }
 
     /// Takes in a number until just before `at`, or the end of the turn if that is sooner; returns when its slot is emptied.

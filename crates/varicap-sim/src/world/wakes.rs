@@ -89,7 +89,6 @@ impl World {
     pub(super) fn open_wheel(&mut self, now: Time) {
         let mut near = std::mem::take(&mut self.near);
         self.net.wheel.open(now, &mut near);
-        let far = Wheel::far_from(now);
         for (index, &owner) in near.iter().enumerate() {
             if self.foresees
                 && let Some(&later) = near.get(index + AHEAD)
@@ -97,7 +96,7 @@ impl World {
                 self.connections[later as usize].foresee(true);
             }
             let connection = &mut self.connections[owner as usize];
-            let due = connection.wake_by_from(now, far);
+            let due = connection.wake_by();
             self.net.wake_anew(now, owner, connection, due);
         }
         near.clear();

@@ -4,7 +4,7 @@
 
 use varicap_units::{Span, Time};
 
-use super::{Sender, SinceProbe};
+use super::Sender;
 use crate::timer::LONGEST_ACK_DELAY;
 
 /// So many acknowledgements during what a coarse clock adds to a wait are many.
@@ -143,18 +143,6 @@ impl Sender {
         }
         self.on_wake(now);
         self.alarm.at.min(self.release.wake_at()) > now && self.rests_full(now)
-    }
-
-    /// As [`Sender::wake_by`], asked before that instant has come: a timer that is put off, and is all that the sender waits
-    /// for, says so already.
-    #[inline]
-    pub fn wake_by_from(&mut self, now: Time) -> Time {
-        let waits =
-            self.since_probe == SinceProbe::Nothing && !self.release.looks_at_each() && self.is_full(now);
-        if waits && self.release.wake_at().is_never() {
-            self.ask_alarm(now);
-        }
-        self.wake_by()
     }
 
     /// The timer waits anew from `now` on, and does not fire before `soonest`.
@@ -296,27 +284,6 @@ mod tests {
         // Nothing more is acknowledged.
         let due = sender.poll_at();
         assert!(!sender.is_put_off(due) && sender.poll(due).is_some(), "the timer fires");
-    }
-
-    #[test]
-    fn whoever_asks_before_the_instant_is_told_the_exact_one_if_the_sender_waits_for_nothing_else() {
-        let at = |step: u64| Time::ZERO + Span::from_millis(10 * step);
-        let config = TcpConfig { handshake: false, ..TcpConfig::default() };
-        for written in [Bytes::MAX, config.mss * 30] {
-            let mut sender = Sender::new(&config, Time::ZERO);
-            sender.write(written);
-            while sender.poll(Time::ZERO).is_some() {}
-            let due = sender.wake_by();
-            for step in 1..20 {
-                sender.push(at(step), &acknowledgement(&config, step, at(step - 1)));
-                while sender.poll(at(step)).is_some() {}
-            }
-            let exact = sender.poll_at();
-            assert!(due == sender.wake_by() && due < exact, "the timer was not put off");
-            let is_full = written == Bytes::MAX;
-            assert_eq!(sender.wake_by_from(at(20)), if is_full { exact } else { due });
-            assert_eq!(sender.poll_at(), exact);
-        }
     }
 
     /// A probe is due in the tick after the next 2.2 ms, and put off by the acknowledgements of each 0.1 ms.
