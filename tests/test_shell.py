@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder = tmp_path_factory.mktemp("www")
     (folder / "file").write_bytes(os.urandom(200_000))
     with (folder / "large").open("wb") as large:
-        large.truncate(100_000_000)
+        large.truncate(400_000_000)
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
