@@ -148,7 +148,7 @@ RUST_SIMULATED := $(sort $(shell sed -n '/^\[\[test\]\]/{n;s/^name = "\(.*\)"/\1
 
 test-rust: test-compiled
 	cargo test --workspace --lib $(RUST_SIMULATED:%=--test %) --locked --quiet $(call features,varicap-testbed)
-	cargo test --workspace --doc --locked --quiet $(call features,varicap-testbed)
+	MAKEFLAGS= cargo test --workspace --doc --locked --quiet $(call features,varicap-testbed)
 
 # The grids that the bounds of the models are made of run in CI (GRIDS=yes); a part of each runs everywhere.
 test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
