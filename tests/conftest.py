@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +41,24 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 LONG = ("::test_the_code_of_a_page_", "::test_the_numbers_of_a_table_are_", "::test_a_study_survives_being_killed_")
 
 
-@pytest.hookimpl(trylast=True)  # what is left out is no longer among them
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deal what may take long out to the workers, each of which begins with a row of its own of the tests, all of a
-    length.  A page of a minute that comes last keeps one processor busy and the other idle."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-    count = len(items)
-    long = [item for item in items if any(name in item.nodeid for name in LONG)]
-    others = iter([item for item in items if item not in set(long)])
-    items.clear()
+def dealt(long: Sequence[Any], others: Sequence[Any], workers: int) -> list[Any]:
+    """A row for each worker, one after the other, as far as possible all of a length.  Each begins with its share of
+    what may take long."""
+    rest, items = iter(others), list[Any]()
     for worker in range(workers):
         mine = long[worker::workers]
-        items += mine + list(islice(others, (count - len(items)) // (workers - worker) - len(mine)))
-    assert len(items) == count
+        left = len(long) + len(others) - len(items)
+        items += [*mine, *islice(rest, max(0, left // (workers - worker) - len(mine)))]
+    return items
+
+
+@pytest.hookimpl(trylast=True)  # what is left out is no longer among them
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each worker begins with a row of its own of the tests.  A page of a minute that comes last keeps one processor
+    busy and the other idle."""
+    is_long = [any(name in item.nodeid for name in LONG) for item in items]
+    long, others = (list(compress(items, one)) for one in (is_long, [not one for one in is_long]))
+    items[:] = dealt(long, others, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)))
 
 
 def pytest_collection_finish() -> None:

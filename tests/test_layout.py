@@ -5,6 +5,7 @@ module, in a function, or for type checkers only.
 """
 
 import ast
+import itertools
 import re
 import subprocess
 import tomllib
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, dealt
 
 PACKAGE = ROOT / "python/varicap"
 
@@ -151,3 +152,14 @@ def test_every_program_of_rust_tests_is_run(package: Path) -> None:
     if described["package"].get("autotests", True):
         programs |= {file.stem for file in (package.parent / "tests").glob("*.rs")}
     assert programs <= set(re.findall(r"--test (\w+)", shown))
+
+
+@pytest.mark.parametrize("workers", range(1, 7))
+def test_whichever_tests_are_chosen_each_is_dealt_to_one_worker(workers: int) -> None:
+    for long, others in itertools.product(range(9), range(9)):
+        items = dealt(["long"] * long, [f"short {number}" for number in range(others)], workers)
+        assert items.count("long") == long
+        assert set(items) - {"long"} == {f"short {number}" for number in range(others)}
+        assert len(items) == long + others
+    rows = dealt(["long"] * workers, ["short"] * (60 - workers), workers)
+    assert rows[:: 60 // workers] == ["long"] * workers
