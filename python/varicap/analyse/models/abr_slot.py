@@ -11,6 +11,7 @@ in common: so these share their chain's states and branches.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +111,21 @@ def _carried(path: Path, share: Array) -> tuple[Array, Array]:
     return whole, np.where(more < EPSILON, 0.0, more)
 
 
+def _rules(path: Path, pair: Index, phase: Index, **others: Any) -> Rules:
+    """The rules of a path by conditions, given the pair and the phase of each."""
+    before, now = _pairs(path)
+    return Rules(
+        states=len(path.capacity),
+        slot=path.slot,
+        buffer=path.buffer,
+        max_window=path.max_window,
+        before=tuple(before[pair].tolist()),
+        now=tuple(now[pair].tolist()),
+        phase=tuple(phase.tolist()),
+        **others,
+    )
+
+
 def _paced(path: Path) -> tuple[Rules, Conditions]:
     """TCP over ABR.  Where neither is whole, source and link have one packet more at the same times."""
     before, now = _pairs(path)
@@ -127,14 +143,10 @@ def _paced(path: Path) -> tuple[Rules, Conditions]:
     room = path.buffer - np.arange(min(path.buffer, path.max_window) + 1) + EPSILON
     fits = np.floor(room / np.where(kept > 0, kept, 1.0)[:, None])
     enter = np.minimum(np.where(kept[:, None] > 0, fits, np.inf), sends[:, None])
-    rules = Rules(
-        states=len(path.capacity),
-        slot=path.slot,
-        buffer=path.buffer,
-        max_window=path.max_window,
-        before=tuple(before[pair].tolist()),
-        now=tuple(now[pair].tolist()),
-        phase=tuple(phase.tolist()),
+    rules = _rules(
+        path,
+        pair,
+        phase,
         sends=tuple(sends.astype(int).tolist()),
         carries=tuple(carries.astype(int).tolist()),
         enter=tuple(map(tuple, enter.astype(int).tolist())),
@@ -146,23 +158,11 @@ def _paced(path: Path) -> tuple[Rules, Conditions]:
 
 def _alone(path: Path) -> tuple[Rules, Conditions]:
     """TCP alone, of which only the link's packets per slot may not be whole."""
-    before, now = _pairs(path)
+    _, now = _pairs(path)
     _, more = _carried(path, np.array(path.capacity)[now])
     shares = np.stack([1 - more, more], axis=1)
     pair, phase = np.nonzero(shares > 0)
-    rules = Rules(
-        states=len(path.capacity),
-        slot=path.slot,
-        buffer=path.buffer,
-        max_window=path.max_window,
-        before=tuple(before[pair].tolist()),
-        now=tuple(now[pair].tolist()),
-        phase=tuple(phase.tolist()),
-        sends=(),
-        carries=(),
-        enter=(),
-        rates=path.capacity,
-    )
+    rules = _rules(path, pair, phase, sends=(), carries=(), enter=(), rates=path.capacity)
     return rules, Conditions(share=shares[pair, phase], passing=np.zeros(pair.size))
 
 
