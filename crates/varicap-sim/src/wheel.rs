@@ -1,5 +1,5 @@
-//! A timing wheel for what is to happen much later: which slot of a millisecond it falls into is all that is kept of it, until
-//! that slot comes. Most timers are put off before they run out, and to keep them sorted takes longer the more there are.
+//! A timing wheel for what is to happen much later: which slot of a few milliseconds it falls into is all that is kept of it,
+//! until that slot comes. Most timers are put off before they run out, and to keep them sorted takes longer the more there are.
 //!
 //! Source: Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (SOSP 1987), scheme 6 without its counts of rounds.
 

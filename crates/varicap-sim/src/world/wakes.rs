@@ -83,8 +83,8 @@ impl Net {
 }
 
 impl World {
-    /// Timers of a slot of the wheel are no longer far off, and are kept sorted from now on; those that have been put off
-    /// meanwhile are far off again.
+    /// Timers of a slot of the wheel are no longer far off, and are kept sorted from now on. Connections that meanwhile ask to
+    /// be woken later go back into the wheel.
     #[cold]
     pub(super) fn open_wheel(&mut self, now: Time) {
         let mut near = std::mem::take(&mut self.near);
