@@ -28,6 +28,7 @@ use varicap_units::{Span, Time};
 use crate::config::TcpConfig;
 use crate::congestion::EcnNeed;
 use crate::place::Place;
+use crate::segment::Segment;
 use duplicates::Duplicates;
 use exchange::Held;
 pub(crate) use exchange::{Arrival, Clock, Expiry, Reaction, Signal, Space};
@@ -80,11 +81,19 @@ trait Rules {
     const SELECTIVE: bool = false;
     /// Whether it keeps a record of each segment in flight, and so must learn of each that is sent or acknowledged.
     const TRACKS: bool = false;
+    /// Whether it takes reports apart from other acknowledgements.
+    const REPORTS: bool = false;
 
     /// Rules as `config` sets them.
     fn new(config: &TcpConfig) -> Self;
     /// An acknowledgement arrived that the sender's fast path leaves to recovery.
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction);
+    /// An acknowledgement arrived that reports with its blocks what the receiver holds out of order, and says nothing else. If
+    /// it calls for a change of the window, the retransmission timer starts anew.
+    fn on_report(&mut self, _common: &mut Common, _space: &Space, _segment: &Segment) -> Option<Signal> {
+        debug_assert!(Self::REPORTS, "a report for a recovery that takes none");
+        None
+    }
     /// The retransmission timer expired; true: send again from SND.UNA on.
     fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool;
     /// The bytes of `data` leave now, for the first time or again.
@@ -203,6 +212,7 @@ pub(crate) struct LossRecovery {
     chosen: Chosen,
     is_selective: bool,
     tracks: bool,
+    takes_reports: bool,
     /// It probes silent tails.
     probes: bool,
 }
@@ -230,6 +240,7 @@ impl LossRecovery {
             chosen: Chosen::new(config),
             is_selective: config.recovery.is_selective(),
             tracks: config.recovery.tracks(),
+            takes_reports: config.recovery.takes_reports(),
             probes: config.recovery.rack().is_some_and(|rack| rack.tail_loss_probe),
         }
     }
@@ -254,6 +265,20 @@ impl LossRecovery {
     #[inline]
     pub(crate) fn tracks(&self) -> bool {
         self.tracks
+    }
+
+    /// Whether it takes reports apart from other acknowledgements.
+    #[inline]
+    pub(crate) fn takes_reports(&self) -> bool {
+        self.takes_reports
+    }
+
+    /// An acknowledgement arrived that reports with its blocks what the receiver holds out of order, and says nothing else; for
+    /// a recovery that takes reports. If it calls for a change of the window, the retransmission timer starts anew.
+    #[inline]
+    pub(crate) fn on_report(&mut self, space: &Space, segment: &Segment) -> Option<Signal> {
+        debug_assert!(space.is_sound() && segment.ack == space.una, "{space:?} at a report of {segment:?}");
+        self.chosen.on_report(&mut self.common, space, segment)
     }
 
     /// The bytes of `data` leave now, for the first time or again.

@@ -25,6 +25,11 @@ macro_rules! recoveries {
             pub fn tracks(self) -> bool {
                 match self { $( Recovery::$Variant { .. } => <$Rules as Rules>::TRACKS, )+ }
             }
+
+            /// Whether it takes reports of what arrived out of order apart from other acknowledgements.
+            fn takes_reports(self) -> bool {
+                match self { $( Recovery::$Variant { .. } => <$Rules as Rules>::REPORTS, )+ }
+            }
         }
 
         /// The rules of the chosen recovery.
@@ -53,6 +58,10 @@ macro_rules! recoveries {
                 reaction: &mut Reaction,
             ) {
                 match self { $( Chosen::$Variant(rules) => rules.on_ack(common, space, arrival, reaction), )+ }
+            }
+            #[inline]
+            fn on_report(&mut self, common: &mut Common, space: &Space, segment: &Segment) -> Option<Signal> {
+                match self { $( Chosen::$Variant(rules) => rules.on_report(common, space, segment), )+ }
             }
             fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
                 match self { $( Chosen::$Variant(rules) => rules.on_timeout(common, space, expiry), )+ }

@@ -6,6 +6,7 @@ use super::scoreboard::Scoreboard;
 use super::{Arrival, Beliefs, Common, Expiry, Held, Reaction, Rules, Signal, Space, State};
 use crate::config::TcpConfig;
 use crate::place::Place;
+use crate::segment::Segment;
 
 /// Selective acknowledgements.
 pub(crate) struct Sack;
@@ -22,6 +23,7 @@ pub(crate) struct Selective {
 
 impl Rules for Selective {
     const SELECTIVE: bool = true;
+    const REPORTS: bool = true;
 
     fn new(_config: &TcpConfig) -> Selective {
         Selective { board: Scoreboard::default(), rescue: 0 }
@@ -35,11 +37,7 @@ impl Rules for Selective {
             common.duplicates = 0;
             common.head_due = false;
         }
-        let segment = arrival.segment;
-        let news = segment.sack_count > 0 && self.board.update(space.una, space.max, segment) > 0;
-        if news {
-            common.lost += self.board.find_lost(space.una, common.threshold, space.mss, &mut common.found);
-        }
+        let news = arrival.segment.sack_count > 0 && self.take_blocks(common, space, arrival.segment);
         let recovered = common.is_recovered(space);
         reaction.rearm = advanced;
         match common.state {
@@ -60,6 +58,21 @@ impl Rules for Selective {
             }
         }
         self.refresh(common);
+    }
+
+    /// Only outside of recovery is there anything else to it.
+    #[inline]
+    fn on_report(&mut self, common: &mut Common, space: &Space, segment: &Segment) -> Option<Signal> {
+        let news = self.take_blocks(common, space, segment);
+        let mut signal = None;
+        if !matches!(common.state, State::Recovery | State::Loss) {
+            self.settle(common);
+            if news {
+                signal = self.on_news(common, space);
+            }
+        }
+        self.refresh(common);
+        signal
     }
 
     /// After a timeout all that is not SACKed is lost; the scoreboard is kept. Source: RFC 6675 §5.1.
@@ -117,6 +130,16 @@ impl Rules for Selective {
 }
 
 impl Selective {
+    /// Whether the blocks of an acknowledgement are news.
+    #[inline]
+    fn take_blocks(&mut self, common: &mut Common, space: &Space, segment: &Segment) -> bool {
+        let is_news = self.board.update(space.una, space.max, segment) > 0;
+        if is_news {
+            common.lost += self.board.find_lost(space.una, common.threshold, space.mss, &mut common.found);
+        }
+        is_news
+    }
+
     /// Outside of recovery: Disorder while the receiver holds something, Open otherwise.
     fn settle(&self, common: &mut Common) {
         common.state = if self.board.is_empty() { State::Open } else { State::Disorder };

@@ -10,7 +10,7 @@ use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
-const UNUSUAL: Flags = Flags::SYN.with(Flags::ECE).with(Flags::ACK);
+pub(super) const UNUSUAL: Flags = Flags::SYN.with(Flags::ECE).with(Flags::ACK);
 
 impl Sender {
     /// An acknowledgement arrived.
@@ -24,7 +24,7 @@ impl Sender {
             && segment.ack > before
             && segment.ack <= self.space.max;
         if !expected {
-            return self.on_unusual(now, segment);
+            return self.on_unexpected(now, segment);
         }
         let in_flight = self.space.flight();
         self.take_new_data(segment);
@@ -70,7 +70,7 @@ impl Sender {
 
     #[cold]
     #[inline(never)]
-    fn on_unusual(&mut self, now: Time, segment: &Segment) -> AckOutcome {
+    pub(super) fn on_unusual(&mut self, now: Time, segment: &Segment) -> AckOutcome {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn_ack(now, segment);
         }
@@ -256,7 +256,7 @@ impl Sender {
         }
     }
 
-    fn on_signal(&mut self, now: Time, signal: Signal) {
+    pub(super) fn on_signal(&mut self, now: Time, signal: Signal) {
         match signal {
             Signal::Reduce { in_flight } => {
                 self.counters.fast_retransmits += 1;

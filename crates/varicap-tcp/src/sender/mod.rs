@@ -17,6 +17,7 @@ mod pace;
 mod prr;
 mod rates;
 mod release;
+mod reports;
 mod sampling;
 mod timers;
 mod usage;

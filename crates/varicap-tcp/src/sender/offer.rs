@@ -40,6 +40,7 @@ impl Offer {
     }
 
     /// An acknowledgement of nothing new; whether it opens the window.
+    #[inline]
     pub(super) fn on_update(&mut self, segment: &Segment) -> bool {
         self.largest = self.largest.max(u64::from(segment.window));
         let before = std::mem::replace(&mut self.edge, Offer::of(segment));
