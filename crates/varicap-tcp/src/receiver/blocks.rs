@@ -1,14 +1,52 @@
 //! Data that is held out of order, and the SACK blocks that report it. Source: RFC 2018, RFC 2883.
 
-use varicap_units::Bytes;
+use varicap_units::{Bytes, Time};
 
-use super::Receiver;
+use super::{Receiver, UNUSUAL, bytes_of};
 use crate::segment::{MAX_SACK_BLOCKS, Segment, option_sack};
 
 impl Receiver {
     /// Data held out of order [B].
     pub fn out_of_order(&self) -> Bytes {
         self.held.iter().map(|&(start, end)| Bytes::new(end - start)).sum()
+    }
+
+    /// A segment that is not the next one in order: mostly a later one.
+    #[inline(never)]
+    pub(super) fn on_unexpected(&mut self, now: Time, segment: &Segment) -> u64 {
+        if !self.is_merely_late(segment) {
+            return self.on_unusual(now, segment);
+        }
+        self.hold_apart(now, (segment.seq, segment.seq + u64::from(segment.len)), segment);
+        0
+    }
+
+    /// Whether all that there is to a segment is that others are missing before it.
+    #[inline]
+    fn is_merely_late(&self, segment: &Segment) -> bool {
+        segment.seq > self.next
+            && segment.len > 0
+            && segment.seq + u64::from(segment.len) <= self.edge
+            && segment.flags.0 & UNUSUAL.0 == self.plain.0
+            && self.delay.as_ref().is_none_or(|delay| delay.expects(segment))
+    }
+
+    /// `segment` brought `data` out of order. RFC 5681 §4.2: that is acknowledged at once, unless it would be too often.
+    #[inline(always)]
+    pub(super) fn hold_apart(&mut self, now: Time, data: (u64, u64), segment: &Segment) {
+        let is_near = self.hold(data.0, data.1);
+        let deadline = match &mut self.delay {
+            Some(delay) if self.selective => {
+                let (span, held) = (self.held.back().map_or(0, |last| last.1 - self.next), &self.held);
+                delay.on_held(segment, span, || bytes_of(held));
+                delay.compress(now, self.next, is_near)
+            }
+            _ => None,
+        };
+        match deadline {
+            Some(deadline) => self.ack_at = self.ack_at.min(deadline),
+            None => self.ack_due = true,
+        }
     }
 
     /// `block` arrived although it was there. The first one is reported if there are several (RFC 2883 §4).
@@ -35,7 +73,7 @@ impl Receiver {
 
     /// Keeps `[start, end)` until the gap before it is filled. Returns whether it extends one of the two blocks reported
     /// first, or there are no more than these.
-    pub(super) fn hold(&mut self, start: u64, end: u64) -> bool {
+    fn hold(&mut self, start: u64, end: u64) -> bool {
         let merged = self.keep(start, end);
         if !self.selective {
             return false;
@@ -137,5 +175,75 @@ impl Receiver {
         if self.count_sack {
             segment.wire_size += option_sack(segment.sack_count);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use varicap_units::{Amount, Span};
+
+    use super::*;
+    use crate::ack_policy::{AckPolicy, DelayedAck};
+    use crate::config::TcpConfig;
+    use crate::ecn::EcnMode;
+    use crate::segment::Flags;
+
+    /// Two receivers that get the same segments, one of them without the shortcut for those that are merely late: of each
+    /// its place, in steps of 500 B, its length [B], its flags, and the time since the one before [ms].
+    fn compare(config: &TcpConfig, segments: &[(u64, u32, Flags, u64)]) -> u32 {
+        let [mut short, mut long] = [(); 2].map(|()| Receiver::new(config, Time::ZERO));
+        let (mut now, mut taken) = (Time::ZERO, 0);
+        for &(place, len, flags, pause) in segments {
+            now = now + Span::from_millis(pause);
+            assert_eq!(short.poll(now), long.poll(now));
+            let segment = Segment { seq: 500 * place, len, flags, sent_at: now, ..Segment::default() };
+            let is_late = long.is_merely_late(&segment);
+            taken += u32::from(is_late);
+            let added = if is_late { long.on_unusual(now, &segment) } else { long.push(now, &segment) };
+            assert_eq!(short.push(now, &segment), added);
+            assert_eq!(format!("{short:?}"), format!("{long:?}"), "after {segment:?}");
+            assert_eq!(short.poll(now), long.poll(now));
+        }
+        taken
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_merely_late_is_held_as_any_other_segment(
+            segments in prop::collection::vec(
+                (0u64..14, prop::sample::select(vec![0u32, 1, 500, 1000]), any::<(bool, bool, bool)>(), 0u64..60), 1..60,
+            ),
+            ack in prop::sample::select(vec![
+                AckPolicy::Every, AckPolicy::Delayed(DelayedAck::default()), AckPolicy::Delayed(DelayedAck::linux()),
+            ]),
+            sacks in any::<bool>(), classic in any::<bool>(),
+        ) {
+            let config = TcpConfig {
+                ack,
+                handshake: false,
+                mss: Bytes::new(500),
+                recovery: if sacks { crate::Recovery::Sack } else { crate::Recovery::NewReno },
+                ecn: if classic { EcnMode::Classic } else { EcnMode::Off },
+                receive_window: Amount::Bytes(Bytes::new(6000)),
+                ..TcpConfig::default()
+            };
+            let flags = |(ect, ce, cwr): (bool, bool, bool)| {
+                [(ect, Flags::ECT), (ce && cwr, Flags::CE), (cwr && !ect, Flags::CWR)]
+                    .into_iter()
+                    .fold(Flags::default(), |all, (is_set, flag)| if is_set { all.with(flag) } else { all })
+            };
+            let segments: Vec<_> =
+                segments.into_iter().map(|(place, len, bits, pause)| (place, len, flags(bits), pause)).collect();
+            compare(&config, &segments);
+        }
+    }
+
+    #[test]
+    fn late_segments_are_taken_for_such() {
+        let late = [4, 6, 8].map(|place| (place, 500, Flags::default(), 1));
+        assert_eq!(compare(&TcpConfig { handshake: false, ..TcpConfig::default() }, &late), 3);
     }
 }

@@ -196,7 +196,7 @@ impl Receiver {
             && self.held.is_empty()
             && end <= self.edge;
         if !expected {
-            return self.on_unusual(now, segment);
+            return self.on_unexpected(now, segment);
         }
         let Some(delay) = &self.delay else {
             self.note_echo(segment);
@@ -293,20 +293,7 @@ impl Receiver {
             return 0;
         }
         if start > self.next {
-            // RFC 5681 §4.2: out of order, at once, unless that would be too often.
-            let is_near = self.hold(start, end);
-            let held = &self.held;
-            let span = held.back().map_or(0, |last| last.1 - self.next);
-            if let Some(delay) = self.delay.as_mut().filter(|_| self.selective) {
-                delay.on_held(segment, span, || bytes_of(held));
-            }
-            match &mut self.delay {
-                Some(delay) if self.selective => match delay.compress(now, self.next, is_near) {
-                    Some(deadline) => self.ack_at = self.ack_at.min(deadline),
-                    None => self.ack_due = true,
-                },
-                _ => self.ack_due = true,
-            }
+            self.hold_apart(now, (start, end), segment);
             return 0;
         }
         let before = self.next;
@@ -419,7 +406,9 @@ impl Receiver {
     /// Writes an acknowledgement of which another part of the receiver knows, or which carries more than numbers.
     #[inline(never)]
     fn poll_carefully(&mut self, now: Time, place: &mut Segment) -> bool {
-        if let Some(before) = self.before_change.as_mut().and_then(|before| before.take()) {
+        if self.has_extras
+            && let Some(before) = self.before_change.as_mut().and_then(|before| before.take())
+        {
             *place = before;
             return self.is_due(now);
         }
@@ -427,8 +416,10 @@ impl Receiver {
             delay.on_sent(now, self.ack_due, self.syn_due);
         }
         self.write(now, place);
-        if self.has_extras || !self.held.is_empty() {
+        if self.has_extras {
             self.add_extras(place);
+        } else if self.selective && !self.held.is_empty() {
+            self.report(None, place);
         }
         false
     }
@@ -453,8 +444,8 @@ impl Receiver {
         self.ack_at = Time::NEVER;
     }
 
-    /// Adds to an acknowledgement what only some carry: SACK blocks and flags.
-    #[inline]
+    /// Adds to an acknowledgement what only some carry: flags, a duplicate, and SACK blocks.
+    #[inline(never)]
     fn add_extras(&mut self, segment: &mut Segment) {
         if std::mem::take(&mut self.syn_due) {
             let agreement = if self.agrees_to_ecn { Flags::ECE } else { Flags::default() };
