@@ -46,6 +46,12 @@ const fn opening_of(slot: u64) -> Time {
 }
 
 impl Wheel {
+    /// When the slot after that of `now` ends.
+    #[inline]
+    pub fn end_of_next(now: Time) -> Time {
+        opening_of(slot_of(now) + 2)
+    }
+
     /// Whether `at` is so far ahead of `now` that it may be kept in a wheel: not in this slot, and not in the next.
     #[inline]
     pub fn is_far(now: Time, at: Time) -> bool {

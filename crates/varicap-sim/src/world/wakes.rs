@@ -89,6 +89,7 @@ impl World {
     pub(super) fn open_wheel(&mut self, now: Time) {
         let mut near = std::mem::take(&mut self.near);
         self.net.wheel.open(now, &mut near);
+        let until = Wheel::end_of_next(now);
         for (index, &owner) in near.iter().enumerate() {
             if self.foresees
                 && let Some(&later) = near.get(index + AHEAD)
@@ -96,6 +97,9 @@ impl World {
                 self.connections[later as usize].foresee(true);
             }
             let connection = &mut self.connections[owner as usize];
+            if connection.release.is_never() {
+                connection.sender.look_ahead(now, until);
+            }
             let due = connection.wake_by();
             self.net.wake_anew(now, owner, connection, due);
         }

@@ -145,6 +145,18 @@ impl Sender {
         self.alarm.at.min(self.release.wake_at()) > now && self.rests_full(now)
     }
 
+    /// The sender has answered all that has arrived by `now`. If its timer may fire by `until`, but was put off, and a look then
+    /// would find a full window, as one does now, the next look is a later one.
+    #[inline]
+    pub fn look_ahead(&mut self, now: Time, until: Time) {
+        let soonest = self.alarm.at;
+        // Whoever caps its rate may change what a look finds without another.
+        let is_put_off = soonest <= until && self.alarm.wait != Wait::Over && !self.is_capped;
+        if is_put_off && !self.release.looks_at_each() && self.rests_full(now) {
+            self.ask_alarm(now);
+        }
+    }
+
     /// The timer waits anew from `now` on, and does not fire before `soonest`.
     #[inline]
     pub(super) fn wait_anew(&mut self, now: Time, wait: Wait, soonest: Time) {
@@ -284,6 +296,51 @@ mod tests {
         // Nothing more is acknowledged.
         let due = sender.poll_at();
         assert!(!sender.is_put_off(due) && sender.poll(due).is_some(), "the timer fires");
+    }
+
+    /// Of two flows that are acknowledged every 10 ms and whose timers, of a second, are always put off, one is asked beforehand.
+    #[test]
+    fn a_look_ahead_finds_what_the_sender_would_be_woken_for() {
+        let at = |step: u64| Time::ZERO + Span::from_millis(10 * step);
+        let config = TcpConfig { handshake: false, ..TcpConfig::default() };
+        let [mut woken, mut asked] = [(); 2].map(|()| Sender::new(&config, Time::ZERO));
+        for sender in [&mut woken, &mut asked] {
+            sender.write(Bytes::MAX);
+            while sender.poll(Time::ZERO).is_some() {}
+        }
+        let (mut due, mut saved) = ([woken.wake_by(), asked.wake_by()], 0);
+        for step in 1..300 {
+            let before = due[1];
+            asked.look_ahead(at(step), at(step + 1));
+            due[1] = asked.wake_by();
+            assert!(due[1] <= asked.poll_at(), "asked to come at {:?}, after {:?}", due[1], asked.poll_at());
+            if due[1] > before {
+                assert!(before > at(step) && before <= at(step + 1), "too early to ask");
+                saved += 1;
+            }
+            if due[0] <= at(step) {
+                assert!(woken.is_put_off(due[0]), "no timer fires");
+                due[0] = woken.wake_by();
+            }
+            assert!(due[1] > at(step), "woken although it was asked beforehand");
+            for sender in [&mut woken, &mut asked] {
+                sender.push(at(step), &acknowledgement(&config, step, at(step - 1)));
+                while sender.poll(at(step)).is_some() {}
+            }
+            due = [due[0].min(woken.wake_by()), due[1].min(asked.wake_by())];
+            assert_eq!(woken.poll_at(), asked.poll_at());
+        }
+        assert_eq!(saved, 3);
+        // With room in the window a look may find something.
+        let mut idle = Sender::new(&config, Time::ZERO);
+        idle.write(config.mss + config.mss);
+        while idle.poll(Time::ZERO).is_some() {}
+        idle.wake_by();
+        idle.push(at(1), &acknowledgement(&config, 1, Time::ZERO));
+        assert!(idle.poll(at(1)).is_none());
+        let due = idle.wake_by();
+        idle.look_ahead(at(2), due);
+        assert!(idle.wake_by() == due && due < idle.poll_at());
     }
 
     /// A probe is due in the tick after the next 2.2 ms, and put off by the acknowledgements of each 0.1 ms.
