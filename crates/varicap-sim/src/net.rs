@@ -1,11 +1,11 @@
 //! What lies between the endpoints: links, wires and the routes over them, and the event list that wakes all nodes.
 
 use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
-use varicap_experiment::FlowSpec;
 use varicap_experiment::measure::{LinkMeasure, LinkTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog};
+use varicap_experiment::{FlowSpec, Transport};
 use varicap_net::{Backlog, Frame, Link, LossCause, Lost, Policed, QueueSample, Setting, Watch};
-use varicap_tcp::{Polled, Segment};
+use varicap_tcp::{Pacing, Polled, Segment, TcpConfig};
 use varicap_units::{Rate, Time, Work};
 
 #[cfg(debug_assertions)]
@@ -55,7 +55,8 @@ impl Net {
     ) -> Net {
         let (wires, mut routes) = routes(flows, &nodes);
         routes.iter_mut().for_each(|route| route.reverse());
-        let scheduler = Scheduler::new(nodes.fixed(), hops.len());
+        let often = woken_often(flows, hops.len() + wires.len(), nodes.fixed());
+        let scheduler = Scheduler::new(nodes.fixed(), hops.len(), often);
         Net {
             hops,
             wires,
@@ -94,7 +95,7 @@ impl Net {
     /// The next packet that comes out at `now` of link `link`, which is `node` and plans its departures, and when the one after
     /// it does: then it is woken.
     #[inline(always)]
-    pub fn poll_pipe<const IS_PLAIN: bool>(
+    pub fn poll_pipe<const FEW: usize>(
         &mut self,
         now: Time,
         node: NodeId,
@@ -105,7 +106,7 @@ impl Net {
         let pipe = state.pipe()?;
         let packet = pipe.poll(now, &mut PipeWatch(meter))?;
         let due = pipe.poll_at();
-        self.scheduler.wake_link::<IS_PLAIN>(node, due);
+        self.scheduler.wake_link::<FEW>(node, due);
         self.count_out(&packet);
         Some((packet, due))
     }
@@ -383,7 +384,7 @@ impl Net {
     /// Forgets the segments under way and the wakes to come: the run is over.
     pub fn drop_traffic(&mut self) {
         self.traffic.segments = Pool::new(None);
-        self.scheduler = Scheduler::new(0, 0);
+        self.scheduler = Scheduler::new(0, 0, 0);
         self.wheel = Wheel::default();
     }
 
@@ -411,6 +412,17 @@ impl Net {
         let Balance { taken, given } = &self.balance;
         let (lost, kept) = (self.traffic.lost_segments, self.traffic.segments.in_use() as u64);
         assert_eq!(*taken, given + lost + kept, "segments that links and wires took in were lost track of");
+    }
+}
+
+/// How many of the first nodes are woken at every packet, of `flows` over as many `links` and wires: these, sources of
+/// datagrams, and a connection whose segments are spaced out, if it is the only one; `fixed` nodes are no connections.
+fn woken_often(flows: &[FlowSpec], links: usize, fixed: usize) -> usize {
+    let is_spaced = |tcp: &TcpConfig| tcp.pacing != Pacing::Off || tcp.congestion.wants().rate_samples;
+    match flows {
+        [FlowSpec { count: 1, transport: Transport::Tcp { tcp, .. }, .. }] if is_spaced(tcp) => fixed + 1,
+        _ if flows.iter().any(|flow| matches!(flow.transport, Transport::Datagrams(_))) => fixed,
+        _ => links,
     }
 }
 

@@ -36,21 +36,29 @@ const fn wake_of(node: NodeId, at: Time) -> Wake {
     (at.as_nanos() as u128) << 32 | node.number() as u128
 }
 
-/// The number of nodes that are kept outside the heap in a simple network: its links, which are woken at every packet.
+/// The number of nodes that are kept outside the heap in a simple network: its links, and what else is woken at every packet.
 /// Finding the earliest of so few is cheaper than keeping them sorted.
-const BUSY: usize = 4;
+pub const BUSY: usize = 4;
 /// In a network with more links than that, so many groups of as many nodes are.
 const GROUPS: usize = 4;
+/// Where it is only a link each way that is woken at every packet, no more nodes than those.
+pub const PAIR: usize = 2;
+/// Stands for any number of nodes outside the heap.
+pub const ANY: usize = 0;
 
+/// The earliest of the first `FEW`, if so many are kept, or of all.
 #[inline(always)]
-fn earliest([a, b, c, d]: [Time; BUSY]) -> Time {
-    a.min(b).min(c.min(d))
+fn earliest<const FEW: usize>([a, b, c, d]: [Time; BUSY]) -> Time {
+    if FEW == PAIR { a.min(b) } else { a.min(b).min(c.min(d)) }
 }
 
 /// The first place of `at`, which is one of them.
 #[inline(always)]
-fn place_of(at: Time, [a, b, c, d]: [Time; BUSY]) -> usize {
+fn place_of<const FEW: usize>(at: Time, [a, b, c, d]: [Time; BUSY]) -> usize {
     debug_assert!([a, b, c, d].contains(&at), "nothing is due at {at:?}");
+    if FEW == PAIR {
+        return usize::from(a != at);
+    }
     if a == at {
         0
     } else if b == at {
@@ -97,14 +105,15 @@ impl Scheduler {
     /// Stands for wakes that are kept elsewhere, the first of which are about to come: after all nodes.
     pub const ELSEWHERE: NodeId = NodeId::numbered(u32::MAX);
 
-    /// An event list for nodes 0..`nodes`, of which the first `links` are woken most often; it grows when later nodes are
-    /// woken.
-    pub fn new(nodes: usize, links: usize) -> Scheduler {
+    /// An event list for nodes 0..`nodes`, of which the first are `links`, and so many are woken at every packet as `often`
+    /// says; it grows when later nodes are woken.
+    pub fn new(nodes: usize, links: usize, often: usize) -> Scheduler {
+        let few = if often > PAIR { BUSY } else { PAIR };
         Scheduler {
             busy: [Time::NEVER; BUSY],
             groups: [[Time::NEVER; BUSY]; GROUPS],
-            kept: if links > BUSY { BUSY * GROUPS } else { BUSY },
-            plain: if links > BUSY { 0 } else { BUSY },
+            kept: if links > BUSY { BUSY * GROUPS } else { few },
+            plain: if links > BUSY { 0 } else { few },
             heap: vec![NONE; 1 + ARITY],
             len: 0,
             place: vec![ABSENT; nodes],
@@ -127,30 +136,34 @@ impl Scheduler {
     /// The earliest wake, if it comes by `end`.
     #[inline]
     pub fn first_by(&self, end: Time) -> Option<(Time, NodeId)> {
-        if self.is_plain() { self.first_among::<true>(end) } else { self.first_among::<false>(end) }
+        self.first_among::<ANY>(end)
     }
 
-    /// Whether all links are among the few nodes that are kept outside the heap, each with a place of its own.
+    /// How many nodes, all links among them, are kept outside the heap, each with a place of its own: [`PAIR`], four, or none.
     #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.plain > 0
+    pub fn few(&self) -> usize {
+        self.plain
     }
 
-    /// As [`Scheduler::first_by`], for a caller that knows whether it [is plain](Scheduler::is_plain).
+    /// As [`Scheduler::first_by`], for a caller that knows that it keeps so [few](Scheduler::few), or [`ANY`].
     #[inline(always)]
-    pub fn first_among<const IS_PLAIN: bool>(&self, end: Time) -> Option<(Time, NodeId)> {
-        debug_assert!(!IS_PLAIN || self.is_plain(), "links in groups are looked for among a few");
+    pub fn first_among<const FEW: usize>(&self, end: Time) -> Option<(Time, NodeId)> {
+        debug_assert!(
+            FEW == ANY || FEW == self.plain,
+            "links are looked for among {FEW}, not {}",
+            self.plain
+        );
         debug_assert!(end <= LAST, "what never comes would come by {end:?}");
         // The earliest time first, and whose it is afterwards: that takes less than keeping both along the way.
-        let at = earliest(self.busy);
+        let at = earliest::<FEW>(self.busy);
         if self.rest_at < at {
             return (self.rest_at <= end).then(|| (self.rest_at, node_of(self.rest)));
         }
         if at > end {
             return None;
         }
-        let place = place_of(at, self.busy);
-        if IS_PLAIN || self.is_plain() {
+        let place = place_of::<FEW>(at, self.busy);
+        if FEW != ANY || self.plain > 0 {
             return Some((at, NodeId::numbered(place as u32)));
         }
         Some(self.first_of_group(place, at))
@@ -159,13 +172,13 @@ impl Scheduler {
     /// Whether `at` is before every wake.
     #[inline]
     pub fn is_before_all(&self, at: Time) -> bool {
-        at < self.rest_at && at < earliest(self.busy)
+        at < self.rest_at && at < earliest::<ANY>(self.busy)
     }
 
     /// The first wake, which comes at `at`, is in group number `group`.
     #[inline]
     fn first_of_group(&self, group: usize, at: Time) -> (Time, NodeId) {
-        let node = NodeId::numbered((group * BUSY + place_of(at, self.groups[group])) as u32);
+        let node = NodeId::numbered((group * BUSY + place_of::<ANY>(at, self.groups[group])) as u32);
         if self.rest_at > at {
             return (at, node);
         }
@@ -212,15 +225,15 @@ impl Scheduler {
         }
     }
 
-    /// As [`Scheduler::wake`], of a link, for a caller that may know that this [is plain](Scheduler::is_plain).
+    /// As [`Scheduler::wake`], of a link, for a caller that may know how [few](Scheduler::few) nodes are kept.
     #[inline(always)]
-    pub fn wake_link<const IS_PLAIN: bool>(&mut self, link: NodeId, at: Time) {
-        if !IS_PLAIN {
+    pub fn wake_link<const FEW: usize>(&mut self, link: NodeId, at: Time) {
+        if FEW == ANY {
             return self.wake(link, at);
         }
         self.assert_not_past(link, at);
         debug_assert!(link.index() < self.plain, "{link:?} has no place of its own");
-        self.busy[link.index() % BUSY] = at;
+        self.busy[link.index() % FEW] = at;
     }
 
     /// Sets the wake of a node that is kept in a group.
@@ -228,7 +241,7 @@ impl Scheduler {
     fn wake_in_group(&mut self, index: usize, at: Time) {
         let group = &mut self.groups[index / BUSY];
         group[index % BUSY] = at;
-        self.busy[index / BUSY] = earliest(*group);
+        self.busy[index / BUSY] = earliest::<ANY>(*group);
     }
 
     /// Wakes the node at `at` in addition to its pending wake; [`Scheduler::end_once`] ends it.
@@ -327,8 +340,14 @@ impl Scheduler {
         }
     }
 
+    /// As [`Scheduler::wake`], of a node that is [kept sorted](Scheduler::sorts).
     #[inline(never)]
-    fn wake_sorted(&mut self, node: NodeId, at: Time) {
+    pub fn wake_sorted(&mut self, node: NodeId, at: Time) {
+        self.assert_not_past(node, at);
+        if self.len == 1 && node_of(self.heap[0]) == node && !at.is_never() {
+            self.heap[0] = wake_of(node, at);
+            return self.note_sorted();
+        }
         let place = self.place_of(node);
         if place == ABSENT || at.is_never() {
             return self.start_or_cancel(node, at, place);
@@ -446,7 +465,7 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lower_node() {
-        let mut scheduler = Scheduler::new(4, 2);
+        let mut scheduler = Scheduler::new(4, 2, 2);
         for number in [3, 1, 2] {
             scheduler.wake(node(number), at(5));
         }
@@ -455,7 +474,7 @@ mod tests {
 
     #[test]
     fn ties_with_a_wake_that_comes_once_go_to_the_lower_node_wherever_it_is_kept() {
-        let mut scheduler = Scheduler::new(16, 5);
+        let mut scheduler = Scheduler::new(16, 5, 5);
         scheduler.wake(node(9), at(5));
         scheduler.wake_once(node(7), at(5));
         assert_eq!(scheduler.first(), Some((at(5), node(7))));
@@ -465,7 +484,7 @@ mod tests {
 
     #[test]
     fn wake_by_keeps_an_earlier_wake() {
-        let mut scheduler = Scheduler::new(1, 1);
+        let mut scheduler = Scheduler::new(1, 1, 1);
         scheduler.wake_by(node(0), at(5));
         scheduler.wake_by(node(0), at(9));
         assert_eq!(scheduler.first(), Some((at(5), node(0))));
@@ -475,7 +494,7 @@ mod tests {
 
     #[test]
     fn never_cancels() {
-        let mut scheduler = Scheduler::new(2, 1);
+        let mut scheduler = Scheduler::new(2, 1, 1);
         scheduler.wake(node(0), at(5));
         scheduler.wake(node(1), at(7));
         scheduler.wake(node(0), Time::NEVER);
@@ -486,7 +505,7 @@ mod tests {
 
     #[test]
     fn wakes_that_come_once_come_in_order() {
-        let mut scheduler = Scheduler::new(1, 1);
+        let mut scheduler = Scheduler::new(1, 1, 1);
         for (number, when) in [(9, 5), (7, 5), (8, 3), (6, 9)] {
             scheduler.wake_once(node(number), at(when));
         }
@@ -500,7 +519,7 @@ mod tests {
     #[test]
     fn a_wake_that_comes_once_stands_beside_the_pending_one() {
         for node in [node(1), node(BUSY as u32 + 1)] {
-            let mut scheduler = Scheduler::new(1, 1);
+            let mut scheduler = Scheduler::new(1, 1, 1);
             scheduler.wake(node, at(9));
             scheduler.wake_once(node, at(5));
             assert_eq!(scheduler.first(), Some((at(5), node)));
@@ -514,7 +533,7 @@ mod tests {
     #[test]
     fn what_comes_at_the_same_instant_as_a_wake_is_not_before_all() {
         for links in [1, 5] {
-            let mut scheduler = Scheduler::new(8, links);
+            let mut scheduler = Scheduler::new(8, links, links);
             assert!(scheduler.is_before_all(at(9)));
             scheduler.wake_once(node(7), at(5));
             scheduler.wake(node(0), at(6));
@@ -527,7 +546,7 @@ mod tests {
     #[test]
     fn what_is_kept_elsewhere_comes_after_all_nodes_of_its_instant() {
         for links in [1, 5] {
-            let mut scheduler = Scheduler::new(8, links);
+            let mut scheduler = Scheduler::new(8, links, links);
             scheduler.open_at(at(5));
             scheduler.open_by(at(7));
             assert_eq!(scheduler.first(), Some((at(5), Scheduler::ELSEWHERE)));
@@ -551,7 +570,7 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "would be woken at")]
     fn a_wake_in_the_past_is_a_defect() {
-        let mut scheduler = Scheduler::new(1, 1);
+        let mut scheduler = Scheduler::new(1, 1, 1);
         scheduler.reach(at(5));
         scheduler.wake_by(node(0), at(4));
     }
@@ -560,7 +579,7 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "time goes back")]
     fn time_never_goes_back() {
-        let mut scheduler = Scheduler::new(1, 1);
+        let mut scheduler = Scheduler::new(1, 1, 1);
         scheduler.reach(at(5));
         scheduler.reach(at(4));
     }
@@ -568,9 +587,10 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_sorted_map(
-            links in 0usize..9, steps in prop::collection::vec((0u32..40, 0u64..50, any::<bool>()), 1..400),
+            links in 0usize..9, others in 0usize..3,
+            steps in prop::collection::vec((0u32..40, 0u64..50, any::<bool>()), 1..400),
         ) {
-            let mut scheduler = Scheduler::new(3, links);
+            let mut scheduler = Scheduler::new(3, links, links + others);
             let mut model: BTreeMap<NodeId, u64> = BTreeMap::new();
             for (number, when, lazily) in steps {
                 let node = node(number);
@@ -582,14 +602,21 @@ mod tests {
                     let known = model.entry(node).or_insert(when);
                     *known = (*known).min(when);
                 } else {
-                    match scheduler.is_plain() && node.index() < links {
-                        true => scheduler.wake_link::<true>(node, at(when)),
-                        false => scheduler.wake(node, at(when)),
+                    match scheduler.few() {
+                        PAIR if node.index() < links => scheduler.wake_link::<PAIR>(node, at(when)),
+                        BUSY if node.index() < links => scheduler.wake_link::<BUSY>(node, at(when)),
+                        _ => scheduler.wake(node, at(when)),
                     }
                     model.insert(node, when);
                 }
                 let least = model.iter().map(|(&node, &when)| (at(when), node)).min();
                 prop_assert_eq!(scheduler.first(), least);
+                let among = match scheduler.few() {
+                    PAIR => scheduler.first_among::<PAIR>(LAST),
+                    BUSY => scheduler.first_among::<BUSY>(LAST),
+                    _ => least,
+                };
+                prop_assert_eq!(among, least);
                 prop_assert_eq!(scheduler.is_before_all(at(when)), least.is_none_or(|(first, _)| at(when) < first));
             }
         }

@@ -20,7 +20,7 @@ impl Timers {
     pub fn new(count: u32, interval: Span) -> Timers {
         let mut stream = Streams::new(1, 0).stream("timers");
         let phases = (0..count).map(|_| stream.uniform_span(interval)).collect();
-        Timers { scheduler: Scheduler::new(count as usize, 0), interval, now: Time::ZERO, phases }
+        Timers { scheduler: Scheduler::new(count as usize, 0, 0), interval, now: Time::ZERO, phases }
     }
 
     /// Sets each of them, or moves it.

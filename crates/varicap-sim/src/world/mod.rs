@@ -21,6 +21,7 @@ use crate::net::Net;
 use crate::observe::Observer;
 use crate::packet::Packet;
 use crate::pages;
+use crate::scheduler::ANY;
 
 use events::Events;
 pub use policies::{Decisions, Policies, Timetable};
@@ -103,23 +104,23 @@ impl World {
     }
 
     #[inline(always)]
-    fn step<const IS_PLAIN: bool>(&mut self, now: Time, node: NodeId) {
+    fn step<const FEW: usize>(&mut self, now: Time, node: NodeId) {
         // Links are woken most often.
         if let Some(link) = self.net.link_of(node) {
-            return self.poll_link::<IS_PLAIN>(now, node, link);
+            return self.poll_link::<FEW>(now, node, link);
         }
         match self.net.nodes().of(node) {
             Node::Link(_) => {}
-            Node::Connection(owner) => self.wake_connection::<IS_PLAIN>(now, owner),
+            Node::Connection(owner) => self.wake_connection::<FEW>(now, owner),
             Node::Wire(wire) => self.poll_wire(now, node, wire),
             Node::Source(source) => self.poll_source(now, source),
         }
     }
 
     #[inline(always)]
-    fn poll_link<const IS_PLAIN: bool>(&mut self, now: Time, node: NodeId, link: usize) {
+    fn poll_link<const FEW: usize>(&mut self, now: Time, node: NodeId, link: usize) {
         // Most wakes bring one packet, and what it lets others send comes out later, unless nothing was left inside.
-        if let Some((packet, due)) = self.net.poll_pipe::<IS_PLAIN>(now, node, link) {
+        if let Some((packet, due)) = self.net.poll_pipe::<FEW>(now, node, link) {
             self.forward(now, packet);
             let due = if due.is_never() { self.net.scheduler.pending(node) } else { due };
             if due <= now {
@@ -128,7 +129,7 @@ impl World {
         } else {
             self.poll_slowly(now, node, link);
         }
-        if !IS_PLAIN && self.foresees {
+        if FEW == ANY && self.foresees {
             self.foresee(link);
         }
     }
@@ -248,7 +249,7 @@ impl World {
     /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else, or for its
     /// sender alone.
     #[inline(always)]
-    fn wake_connection<const IS_PLAIN: bool>(&mut self, now: Time, owner: u32) {
+    fn wake_connection<const FEW: usize>(&mut self, now: Time, owner: u32) {
         // `Scheduler::ELSEWHERE` is behind all connections: one look tells them apart.
         let Some(connection) = self.connections.get(owner as usize) else { return self.open_wheel(now) };
         if connection.only_answers(now) {
@@ -260,7 +261,7 @@ impl World {
         } else {
             self.poll_connection(now, owner);
         }
-        if !IS_PLAIN && self.foresees {
+        if FEW == ANY && self.foresees {
             self.foresee_timer();
         }
     }

@@ -9,6 +9,7 @@ use varicap_tcp::congestion::{Controller, IntervalSample, MOST_ACTIONS};
 use varicap_units::{Cadence, Rate, Span, Time};
 
 use super::{Source, World, respond};
+use crate::scheduler::ANY;
 
 /// When something is due, over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +159,7 @@ impl World {
             if due == node && self.decides_at() == Some(now) {
                 return Some(now);
             }
-            self.step::<false>(now, due);
+            self.step::<ANY>(now, due);
             self.events.count();
         }
         self.net.advance(end);

@@ -53,12 +53,15 @@ impl Net {
         if connection.wake > now {
             return self.wake_connection(now, owner, connection, at);
         }
-        if self.scheduler.sorts(node) && Wheel::is_far(now, at) {
-            self.scheduler.wake(node, Time::NEVER);
+        if !self.scheduler.sorts(node) {
+            connection.wake = at;
+            self.scheduler.wake(node, at);
+        } else if Wheel::is_far(now, at) {
+            self.scheduler.wake_sorted(node, Time::NEVER);
             self.wake_anew(now, owner, connection, at);
         } else {
             connection.wake = at;
-            self.scheduler.wake(node, at);
+            self.scheduler.wake_sorted(node, at);
         }
     }
 
