@@ -253,16 +253,19 @@ impl Connection {
         self.app.is_transfer() && self.is_open() && self.sender.is_done()
     }
 
-    /// Passes what the application offers by `now` to the sender.
+    /// Passes what the application offers by `now` to the sender; whether that is anything.
     #[inline]
-    pub fn feed(&mut self, now: Time) {
+    pub fn feed(&mut self, now: Time) -> bool {
+        let mut is_any = false;
         while let Some(offer) = self.app.poll(now) {
             match offer {
                 Offer::Write(bytes) => self.sender.write(bytes),
                 Offer::Withdraw => self.sender.withdraw(),
                 Offer::End => self.sender.close(),
             }
+            is_any = true;
         }
+        is_any
     }
 
     /// As [`Connection::poll_at`], or earlier: then its sender has only put a timer off.

@@ -194,3 +194,56 @@ fn rows(world: World, network: &Network, seed: u64, replication: u64, end: Time)
     }
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use varicap_experiment::Scenario;
+
+    use super::*;
+
+    /// A run, of which every connection is also woken at each `interval`, if there is one.
+    fn run(network: &Network, interval: Option<Span>) -> RunResult {
+        let mut course = Course::begin(network, 1, 0, &Options::default());
+        while let Some(interval) = interval.filter(|&interval| course.end.since(course.now) > interval) {
+            let until = course.now + interval;
+            assert!(course.run_until(until, &mut |_| true));
+            course.world.wake_all(until);
+        }
+        assert!(course.run_to_end(&mut |_| true));
+        let (result, _) = course.finish(network);
+        RunResult { events: 0, ..result }
+    }
+
+    #[test]
+    fn a_connection_that_is_woken_in_vain_does_nothing_else_than_before() {
+        const ADVICE: &str = "feedback = { cap = true, scone = { period = \"268 ms\", update = \"80 ms\", spread = \"40 ms\" } }";
+        const PAUSES: &str = "app = { on-off = { on = \"300 ms\", off = \"400 ms\", rate = \"3 Mbit/s\" } }";
+        const PACED: &str = "tcp.congestion = \"bbr\"";
+        for (stack, more) in
+            [("linux", ADVICE), ("rfc", ADVICE), ("linux", PAUSES), ("rfc", PAUSES), ("linux", PACED)]
+        {
+            let toml = format!(
+                r#"
+                duration = "20 s"
+                tcp = {{ stack = "{stack}" }}
+                [topology.dumbbell.forward]
+                capacity = {{ markov = {{ rates = ["4 Mbit/s", "1 Mbit/s"], mean_holding = ["2 s", "2 s"] }} }}
+                delay = "10 ms"
+                queue = {{ drop-tail = {{ limit = "10 packets" }} }}
+                [topology.dumbbell.reverse]
+                delay = "10 ms"
+                [flows.a]
+                count = 3
+                jitter = "1 ms"
+                {more}
+                "#
+            );
+            let scenario = Scenario::from_toml(&toml, "scenario", &[]).unwrap();
+            let network = scenario.resolve(&mut |_| Err("no files".into())).unwrap();
+            let calm = format!("{:?}", run(&network, None));
+            for interval in [Span::from_micros(700), Span::from_millis(13)] {
+                assert_eq!(format!("{:?}", run(&network, Some(interval))), calm, "{stack} {more}");
+            }
+        }
+    }
+}

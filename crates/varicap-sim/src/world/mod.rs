@@ -270,11 +270,11 @@ impl World {
     #[inline(never)]
     fn wake_sender(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
-        if !connection.sender.is_put_off(now) {
+        if connection.sender.is_due(now) {
             self.net.send_at_once(now, connection);
             connection.sender.on_wake(now);
+            self.observer.on_window(connection, now);
         }
-        self.observer.on_window(connection, now);
         let due = connection.wake_by();
         self.net.end_wake(now, owner, connection, due);
         debug_assert!(!connection.is_over(), "connection {owner} is over without an acknowledgement");
@@ -304,25 +304,23 @@ impl World {
     #[inline(never)]
     fn poll_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
-        let node = self.net.nodes().connection(owner);
         if !connection.is_open() {
             return self.net.end_wake(now, owner, connection, Time::NEVER);
         }
         let was_active = connection.app.is_active();
-        connection.feed(now);
+        let is_fed = connection.feed(now);
         let is_active = connection.app.is_active();
         if is_active != was_active {
             note_activity(&mut self.feedback, &mut self.net, now, connection.group, is_active);
         }
-        if connection.may_send(now) {
+        let answers = connection.release <= now || is_fed && connection.release.is_never();
+        if connection.sender.is_due(now) || answers {
             connection.release = Time::NEVER;
             self.net.send_data(now, connection);
+            connection.sender.on_wake(now);
             self.observer.on_window(connection, now);
         }
         self.net.send_ack(now, connection);
-        if self.net.scheduler.pending(node) <= now {
-            connection.sender.on_wake(now);
-        }
         let due = connection.wake_by();
         self.net.end_wake(now, owner, connection, due);
         if connection.is_over() {
@@ -472,6 +470,8 @@ impl World {
                 note_activity(&mut self.feedback, &mut self.net, now, group, true);
             }
         }
+        // A sender that has not been polled yet does not say when it is to be: it is, as if to answer.
+        self.connections[owner as usize].release = now;
         self.poll_connection(now, owner);
         owner
     }

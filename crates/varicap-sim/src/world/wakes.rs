@@ -100,9 +100,7 @@ impl World {
                 self.connections[later as usize].foresee(true);
             }
             let connection = &mut self.connections[owner as usize];
-            if connection.release.is_never() {
-                connection.sender.look_ahead(now, until);
-            }
+            connection.sender.look_ahead(until);
             let due = connection.wake_by();
             self.net.wake_anew(now, owner, connection, due);
         }
@@ -110,5 +108,15 @@ impl World {
         self.near = near;
         let opens_at = self.net.wheel.opens_at(now);
         self.net.scheduler.open_at(opens_at);
+    }
+}
+
+#[cfg(test)]
+impl World {
+    /// Wakes every connection at `now`, whether it asked to be or not.
+    pub(crate) fn wake_all(&mut self, now: Time) {
+        for (owner, connection) in (0..).zip(&mut self.connections).filter(|(_, one)| one.is_open()) {
+            self.net.wake_connection(now, owner, connection, now);
+        }
     }
 }

@@ -7,9 +7,6 @@ use varicap_units::{Span, Time};
 use super::Sender;
 use crate::timer::LONGEST_ACK_DELAY;
 
-/// So many acknowledgements during what a coarse clock adds to a wait are many.
-const OFTEN: u64 = 8;
-
 /// From what the instant follows at which a timer fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -109,14 +106,15 @@ impl Sender {
 
     /// An instant at which the timer may fire has come: if it does not yet, there is a later one.
     pub(super) fn ask_alarm(&mut self, now: Time) {
-        if self.alarm.wait != Wait::Over {
-            let at = self.fires_at();
-            if at <= now {
-                self.alarm.set(at);
-            } else {
-                self.alarm.put_off(self.next_look(now, at));
-            }
+        if self.alarm.wait == Wait::Over {
+            return;
         }
+        let soonest = self.soonest_of(self.alarm.since, self.alarm.wait);
+        if soonest > now {
+            return self.alarm.put_off(soonest);
+        }
+        let at = self.fires_at();
+        if at <= now { self.alarm.set(at) } else { self.alarm.put_off(at) }
     }
 
     /// As [`Sender::poll_at`], or earlier: then there is nothing to do but to ask again. Whoever asks must come.
@@ -134,71 +132,63 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::on_wake`]; true: the timer was only put off, and the window is full, so that the sender need not be
-    /// polled. With room in the window a poll may find that another reason holds the sender back than before.
+    /// The sender is woken at `now`, as it asked to be: whether it is to be polled. If its timer was only put off it need not
+    /// be, and what it remembers of the use of its window would be that of a moment at which nothing happens.
     #[inline]
-    pub fn is_put_off(&mut self, now: Time) -> bool {
-        if self.release.looks_at_each() {
-            return false;
-        }
+    pub fn is_due(&mut self, now: Time) -> bool {
         self.on_wake(now);
-        self.alarm.at.min(self.release.wake_at()) > now && self.rests_full(now)
+        self.alarm.at.min(self.release.wake_at()) <= now
     }
 
-    /// The sender has answered all that has arrived by `now`. If its timer may fire by `until`, but was put off, and a look then
-    /// would find a full window, as one does now, the next look is a later one.
+    /// The sender will be woken by `until` for its timer. If that was put off, it will be later.
     #[inline]
-    pub fn look_ahead(&mut self, now: Time, until: Time) {
-        let soonest = self.alarm.at;
-        // Whoever caps its rate may change what a look finds without another.
-        let is_put_off = soonest <= until && self.alarm.wait != Wait::Over && !self.is_capped;
-        if is_put_off && !self.release.looks_at_each() && self.rests_full(now) {
-            self.ask_alarm(now);
+    pub fn look_ahead(&mut self, until: Time) {
+        if self.alarm.at <= until && self.alarm.wait != Wait::Over {
+            let soonest = self.soonest_of(self.alarm.since, self.alarm.wait);
+            self.alarm.put_off(soonest.max(self.alarm.at));
         }
     }
 
-    /// The timer waits anew from `now` on, and does not fire before `soonest`.
+    /// The timer waits anew from `now` on for an RTO.
     #[inline]
-    pub(super) fn wait_anew(&mut self, now: Time, wait: Wait, soonest: Time) {
-        if self.alarm.is_news || self.alarm.at > soonest {
-            return self.wait_exactly(now, wait);
+    pub(super) fn wait_for_rto(&mut self, now: Time, wait: Wait) {
+        if self.alarm.is_news || self.alarm.at > now + self.sampling.rtt.least_rto() {
+            return self.wait_by(now, wait, self.soonest_of(now, wait));
         }
         (self.alarm.wait, self.alarm.since) = (wait, now);
     }
 
+    /// The timer waits anew from `now` on, and does not fire before `soonest`. When it does is computed then, if it still waits:
+    /// it is put off more often than it fires.
     #[inline(never)]
-    fn wait_exactly(&mut self, now: Time, wait: Wait) {
-        let is_rto = matches!(wait, Wait::Rto | Wait::Timeout);
-        if is_rto && !self.alarm.is_news && self.alarm.at <= now + self.sampling.rtt.soonest_rto() {
-            (self.alarm.wait, self.alarm.since) = (wait, now);
-            return;
-        }
-        let at = self.end_of(now, wait);
-        if self.alarm.is_news || self.alarm.at > at {
-            return self.alarm.set(at);
+    fn wait_by(&mut self, now: Time, wait: Wait, soonest: Time) {
+        if self.alarm.is_news || self.alarm.at > soonest {
+            self.alarm.put_off(soonest);
         }
         (self.alarm.wait, self.alarm.since) = (wait, now);
     }
 
-    /// When to come next, where the timer fires at `at` unless it is put off again: then, or sooner by what a coarse clock
-    /// adds, if acknowledgements come so often that each of them would have to compute whether `at` is too late for it.
-    fn next_look(&self, now: Time, at: Time) -> Time {
-        let Alarm { wait, since, .. } = self.alarm;
-        let Wait::Probe { has_left, .. } = wait else { return at };
-        let from = if has_left { self.recovery.head_left_at().unwrap_or(since) } else { since };
-        let soonest = self.sampling.rtt.soonest_probe(since, since.since(from));
-        debug_assert!(soonest <= at, "{wait:?} since {since:?} ends at {at:?}, before {soonest:?}");
-        let is_often = now.since(since) * OFTEN < at - soonest;
-        if is_often && soonest > now { soonest } else { at }
+    /// An instant before which no timer fires whose wait began at `since`, by what takes little to find out.
+    #[inline]
+    fn soonest_of(&self, since: Time, wait: Wait) -> Time {
+        let rtt = &self.sampling.rtt;
+        match wait {
+            Wait::Over | Wait::Until => self.fires_at(),
+            Wait::Rto | Wait::Timeout => since + rtt.soonest_rto(),
+            Wait::Probe { has_left, .. } => {
+                let from = if has_left { self.recovery.head_left_at().unwrap_or(since) } else { since };
+                rtt.soonest_probe(since, since.since(from))
+            }
+        }
     }
 
     /// The timer waits anew from `now` on for what an acknowledgement in order left in flight, of which nothing left more
     /// than `age` ago, and the tail may be probed.
     #[inline]
     pub(super) fn wait_in_order(&mut self, now: Time, age: Span) {
-        if self.alarm.is_news || self.alarm.at > self.sampling.rtt.soonest_probe(now, age) {
-            self.alarm.leads = false;
-            return self.wait_exactly(now, Wait::Rto);
+        let soonest = self.sampling.rtt.soonest_probe(now, age);
+        if self.alarm.is_news || self.alarm.at > soonest {
+            self.alarm.put_off(soonest);
         }
         (self.alarm.wait, self.alarm.since, self.alarm.leads) = (Wait::Rto, now, true);
     }
@@ -241,9 +231,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn wait_for_probe(&mut self, now: Time, has_left: bool) {
         let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.space.mss };
-        let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
-        let soonest = self.sampling.rtt.soonest_probe(now, now.since(from));
-        self.wait_anew(now, wait, soonest);
+        self.wait_by(now, wait, self.soonest_of(now, wait));
     }
 }
 
@@ -265,7 +253,7 @@ mod tests {
 
     /// A flow that is acknowledged every 10 ms, so that its timer, of a second, is always put off.
     #[test]
-    fn whoever_comes_when_asked_to_is_told_the_exact_instant_and_is_never_late() {
+    fn whoever_comes_when_asked_to_is_seldom_woken_and_never_late() {
         let at = |step: u64| Time::ZERO + Span::from_millis(10 * step);
         let config = TcpConfig { handshake: false, ..TcpConfig::default() };
         let mut sender = Sender::new(&config, Time::ZERO);
@@ -275,9 +263,8 @@ mod tests {
         for step in 1..300 {
             if due <= at(step) {
                 wakes += 1;
-                assert!(sender.is_put_off(due) && sender.poll(due).is_none(), "no timer fires");
+                assert!(!sender.is_due(due), "no timer fires");
                 due = sender.wake_by();
-                assert_eq!(due, sender.poll_at());
             }
             sender.push(at(step), &acknowledgement(&config, step, at(step - 1)));
             while sender.poll(at(step)).is_some() {}
@@ -287,15 +274,9 @@ mod tests {
             early += u32::from(due < exact);
         }
         assert!(early > 250 && wakes == 3, "{early} times early, woken {wakes} times");
-        // Something may leave, or keep from it, if the window has room.
-        let mut idle = Sender::new(&config, Time::ZERO);
-        idle.write(config.mss);
-        while idle.poll(Time::ZERO).is_some() {}
-        idle.wake_by();
-        assert!(!idle.is_put_off(at(1)), "the window is not full");
         // Nothing more is acknowledged.
         let due = sender.poll_at();
-        assert!(!sender.is_put_off(due) && sender.poll(due).is_some(), "the timer fires");
+        assert!(sender.is_due(due) && sender.poll(due).is_some(), "the timer fires");
     }
 
     /// Of two flows that are acknowledged every 10 ms and whose timers, of a second, are always put off, one is asked beforehand.
@@ -311,7 +292,7 @@ mod tests {
         let (mut due, mut saved) = ([woken.wake_by(), asked.wake_by()], 0);
         for step in 1..300 {
             let before = due[1];
-            asked.look_ahead(at(step), at(step + 1));
+            asked.look_ahead(at(step + 1));
             due[1] = asked.wake_by();
             assert!(due[1] <= asked.poll_at(), "asked to come at {:?}, after {:?}", due[1], asked.poll_at());
             if due[1] > before {
@@ -319,7 +300,7 @@ mod tests {
                 saved += 1;
             }
             if due[0] <= at(step) {
-                assert!(woken.is_put_off(due[0]), "no timer fires");
+                assert!(!woken.is_due(due[0]), "no timer fires");
                 due[0] = woken.wake_by();
             }
             assert!(due[1] > at(step), "woken although it was asked beforehand");
@@ -331,16 +312,10 @@ mod tests {
             assert_eq!(woken.poll_at(), asked.poll_at());
         }
         assert_eq!(saved, 3);
-        // With room in the window a look may find something.
-        let mut idle = Sender::new(&config, Time::ZERO);
-        idle.write(config.mss + config.mss);
-        while idle.poll(Time::ZERO).is_some() {}
-        idle.wake_by();
-        idle.push(at(1), &acknowledgement(&config, 1, Time::ZERO));
-        assert!(idle.poll(at(1)).is_none());
-        let due = idle.wake_by();
-        idle.look_ahead(at(2), due);
-        assert!(idle.wake_by() == due && due < idle.poll_at());
+        // Nothing more is acknowledged.
+        let exact = asked.poll_at();
+        asked.look_ahead(exact);
+        assert!(asked.wake_by() <= exact);
     }
 
     /// A probe is due in the tick after the next 2.2 ms, and put off by the acknowledgements of each 0.1 ms.
@@ -356,7 +331,7 @@ mod tests {
         for step in 1..3000 {
             if due <= at(step) {
                 wakes += 1;
-                assert!(sender.is_put_off(due), "a probe is due at {:?}", sender.poll_at());
+                assert!(!sender.is_due(due), "a probe is due at {:?}", sender.poll_at());
                 due = sender.wake_by();
                 early += u32::from(due < sender.poll_at());
             }

@@ -104,24 +104,6 @@ impl Sender {
         Polled::Segment
     }
 
-    /// Whether all that a poll would find at `now`, before the timer fires, is a full window; that is noted as by a poll.
-    #[inline]
-    pub(super) fn rests_full(&mut self, now: Time) -> bool {
-        let Space { una, nxt, max, mss } = self.space;
-        let end = nxt + mss;
-        let is_full = una < nxt
-            && nxt == max
-            && end <= self.written.min(self.offer.edge)
-            && self.release.is_open(now)
-            && !self.offer.probe_due
-            && !(self.recovery.is_resending() && self.recovery.may_resend(false))
-            && end - una > self.flight_limit();
-        if is_full {
-            self.end_flight(now, end - una);
-        }
-        is_full
-    }
-
     /// The window has no room for a full segment, with which `flight` bytes would be outstanding.
     #[inline(always)]
     fn end_flight(&mut self, now: Time, flight: u64) {

@@ -57,12 +57,6 @@ impl Release {
         self.open_from = Time::NEVER;
     }
 
-    /// Whether no segment leaves without a look.
-    #[inline]
-    pub(super) fn looks_at_each(&self) -> bool {
-        self.looks_at_each
-    }
-
     /// Whether segments may leave at `now` without a further look.
     #[inline]
     pub(super) fn is_open(&self, now: Time) -> bool {

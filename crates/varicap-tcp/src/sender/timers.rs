@@ -25,7 +25,6 @@ impl Sender {
     /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
     #[inline]
     pub(super) fn rearm(&mut self, now: Time) {
-        let soonest = now + self.sampling.rtt.least_rto();
         if self.space.una == self.space.max {
             self.alarm.set(Time::NEVER);
         } else if self.recovery.may_probe() {
@@ -34,9 +33,9 @@ impl Sender {
             }
             // Until nothing more leaves, which is the same instant.
             self.timer = TimerKind::Probe;
-            self.wait_anew(now, Wait::Rto, soonest);
+            self.wait_for_rto(now, Wait::Rto);
         } else {
-            self.wait_anew(now, Wait::Timeout, soonest);
+            self.wait_for_rto(now, Wait::Timeout);
         }
     }
 
