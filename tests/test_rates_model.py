@@ -411,6 +411,42 @@ def test_sample_paths_of_several_links_are_those_of_each() -> None:
             assert (states[slot + 1] == np.minimum((draws[:, None] >= reach).sum(axis=1), reach.shape[1] - 1)).all()
 
 
+def test_neighbours_whose_sample_paths_are_the_same_lead_each_other_and_find_what_each_finds_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Points of a sweep, of which some differ in what a capacity carries, in the buffer or in the round trip."""
+    several = [
+        varying.Parameters(
+            capacity=SlottedChain.symmetric(psi, high=high, low=20.0), waiting_packets=room, round_trip_s=round_trip_s
+        )
+        for high, room, round_trip_s in ((40.0, 30.0, 0.1), (40.0, 90.0, 0.1), (50.0, 90.0, 0.1), (50.0, 90.0, 0.3))
+        for psi in (20.0, 20.0, 20.02, 20.04, 20.06, 26.0)
+    ]
+    led: list[int] = []
+    go_on = bbr_rates._State.go_on
+
+    def counting(state: bbr_rates._State, *args: Any, **options: Any) -> Any:
+        led.append(state.backlog.size)
+        return go_on(state, *args, **options)
+
+    monkeypatch.setattr(bbr_rates._State, "go_on", counting)
+    shares = bbr_rates._follow(several)
+    share = sum(led) / (len(led) * len(several) * 64)
+    assert share < 0.3, "neighbours are not followed as one, or not again after their capacities differed"
+    assert shares == pytest.approx([bbr_rates.utilisation(one) for one in several], rel=1e-13)
+    assert shares == pytest.approx([bbr_by_its_recursion(one) for one in several], rel=1e-12)
+
+
+def test_draws_that_pass_the_same_chances_are_told_apart_for_more_chains_than_a_byte_counts() -> None:
+    changes = np.linspace(0.05, 0.95, 300)
+    chains = [SlottedChain(np.array([40.0, 20.0]), np.array([[1 - one, one], [one, 1 - one]])) for one in changes]
+    drawn = advertised.paths_of(chains, 70, np.random.default_rng(1))
+    for chain, states in zip(chains, drawn, strict=True):
+        (alone,) = advertised.paths_of([chain], 70, np.random.default_rng(1))
+        assert (states == alone).all()
+    assert len({states.tobytes() for states in drawn}) == len(chains)
+
+
 def test_sample_paths_of_many_states_take_no_more_memory_than_those_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(5).random((40, 40))
     many = SlottedChain(np.arange(1.0, 41.0), random / random.sum(axis=1, keepdims=True))
