@@ -18,27 +18,36 @@ Where the entries of both matrices stand follows from the branches, which many c
 Source: a regular splitting [stewart94], here by levels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import markov
+from varicap.analyse import markov, together
 from varicap.analyse.censored import Found
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _LEFT = 1e-14  # total variation to the limit that the iteration may leave
 _ROUNDING = 1e-10  # total variation by which the rounding of probabilities may move the distribution
-_ITERATIONS = 200  # fifteen are usual
+_ITERATIONS = 200  # ten are usual
+_LEAP = 3  # iterations after which the rest of them is foreseen
 _KEPT = 8  # of the ways in which branches may be possible or not
 
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Where chains lead, by branches that may repeat, and the levels of their states."""
+    """Where chains lead, by branches that may repeat, and the levels of their states.
+
+    The probability of a branch is `share` times one of the weights of a chain, by default of a weight of its own.
+    """
 
     level: NDArray[np.int64]
     """Level of each state, shape (n,)."""
@@ -46,57 +55,92 @@ class Branches:
     """State that each branch leaves, shape (branches,)."""
     target: Index
     """State that each branch enters."""
+    weight: Index | None = None
+    """The number of each branch's weight."""
+    share: Array | None = None
+    """Its share of this weight."""
     _splits: dict[bytes, "_Split"] = field(default_factory=dict, init=False)
-    """By which branches are possible."""
+    """By which weights are positive."""
 
-    def stationary(self, chances: Array) -> Found:
-        """The long run of a chain; `chances` has the probability of each branch, shape (branches,).
+    def stationary(self, weights: Array) -> Found:
+        """The long run of a chain with these weights.
 
         A chain that never falls, or hardly ever, or that is slow from fall to fall, too, is solved as
         `markov.stationary` does, with its errors.
         """
-        sums = np.bincount(self.source, chances, minlength=self.level.size)
-        if not ((np.abs(sums - 1) <= markov.ROW_SUM_ERROR).all() and (chances >= 0).all()):
-            markov.validate(self._matrix(chances))
-        possible = chances > 0
+        (found,) = self.stationary_all(weights[:, None])
+        if isinstance(found, ValueError):
+            raise found
+        return found
+
+    def stationary_all(self, weights: Array) -> Sequence[Found | ValueError]:
+        """The same for several chains, the weights of each in a column, or the error in its place."""
+        return together.each(lambda several: [self._stationary(one) for one in several], list(weights.T.copy()))
+
+    def _stationary(self, weights: Array) -> Found:
+        sums = self._rows @ weights
+        if not ((np.abs(sums - 1) <= markov.ROW_SUM_ERROR).all() and (weights >= 0).all()):
+            markov.validate(self._matrix(weights))
+        possible = weights > 0
         key = possible.tobytes()
         split = self._splits.get(key)
         if split is None:
-            members = markov.recurrent_class(self._matrix(chances))
+            members = markov.recurrent_class(self._matrix(weights))
             if len(self._splits) == _KEPT:
                 self._splits.clear()
             split = self._splits[key] = _Split.of(self, possible, members)
-        found = split.solved(chances)
+        found = split.solved(weights)
         if found is not None:
             return found
-        transition = self._matrix(chances)
+        transition = self._matrix(weights)
         shares = markov.stationary(transition)
         return Found(shares=shares, residual=markov.residual(transition, shares))
 
-    def _matrix(self, chances: Array) -> markov.Matrix:
-        return markov.matrix(self.level.size, self.source, self.target, chances)
+    def _matrix(self, weights: Array) -> markov.Matrix:
+        weight, share = self.weights
+        return markov.matrix(self.level.size, self.source, self.target, share * weights[weight])
+
+    @cached_property
+    def weights(self) -> tuple[Index, Array]:
+        """The number of each branch's weight, and its share of this weight."""
+        every = self.source.size
+        return (
+            np.arange(every) if self.weight is None else self.weight,
+            np.ones(every) if self.share is None else self.share,
+        )
+
+    @cached_property
+    def _rows(self) -> "sp.csr_array":
+        """The sums of the branches that leave each state, from the weights of a chain."""
+        import scipy.sparse as sp
+
+        weight, share = self.weights
+        return sp.csr_array((share, (self.source, weight)), shape=(self.level.size, int(weight.max()) + 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Entries:
-    """Where the sums of branches stand in a sparse matrix, columns ascending in rows."""
+    """The entries of a sparse matrix that are sums of branches, columns ascending in rows."""
 
-    branch: Index
-    """The branches that there are."""
-    entry: Index
-    """The entry that each adds to."""
+    of_weights: "sp.csr_array"
+    """The entries from the weights of a chain, shape (entries, weights)."""
     column: NDArray[np.int32]
     row: NDArray[np.int32]
     """The first entry of each row."""
 
     @classmethod
-    def of(cls, branch: Index, row: Index, column: Index, size: int) -> "_Entries":
+    def of(cls, row: Index, column: Index, weight: Index, share: Array, shape: tuple[int, int]) -> "_Entries":
+        """From the row, the column, the weight and its share of each branch; `shape` is states and weights."""
+        import scipy.sparse as sp
+
+        size, weights = shape
         entries, entry = np.unique(row * size + column, return_inverse=True)
         begin = np.searchsorted(entries, np.arange(size + 1) * size)
-        return cls(branch=branch, entry=entry, column=(entries % size).astype(np.int32), row=begin.astype(np.int32))
-
-    def sums(self, values: Array) -> Array:
-        return np.asarray(np.bincount(self.entry, values[self.branch], minlength=self.column.size), dtype=np.float64)
+        return cls(
+            of_weights=sp.csr_array((share, (entry, weight)), shape=(entries.size, weights)),
+            column=(entries % size).astype(np.int32),
+            row=begin.astype(np.int32),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,40 +153,45 @@ class _Split:
     down: _Entries
     """By the state that is entered, since columns are solved for; as are those that stay or go up, the other way."""
     stays: _Entries
-    """With the diagonal, an entry of which is a last branch."""
+    """With the diagonal, whose weight is the last one."""
 
     @classmethod
     def of(cls, branches: Branches, possible: NDArray[np.bool_], members: Index) -> "_Split":
+        """The split where only the branches of some weights are possible."""
         order = members[np.argsort(branches.level[members], kind="stable")]
         place = np.full(branches.level.size, -1)
         place[order] = np.arange(order.size)
-        inside = possible & (place[branches.source] >= 0)
+        weight, share = branches.weights
+        inside = possible[weight] & (place[branches.source] >= 0)
         falls = branches.level[branches.target] < branches.level[branches.source]
         down, stays = np.flatnonzero(inside & falls), np.flatnonzero(inside & ~falls)
         source, target = place[branches.source], place[branches.target]
         one = np.arange(order.size)
+        shape = order.size, possible.size + 1
         return cls(
             states=branches.level.size,
             order=order,
-            down=_Entries.of(down, target[down], source[down], order.size),
+            down=_Entries.of(target[down], source[down], weight[down], share[down], shape),
             stays=_Entries.of(
-                np.append(stays, np.full(order.size, possible.size)),
                 np.append(source[stays], one),
                 np.append(target[stays], one),
-                order.size,
+                np.append(weight[stays], np.full(one.size, possible.size)),
+                np.append(share[stays], np.ones(one.size)),
+                shape,
             ),
         )
 
-    def solved(self, chances: Array) -> Found | None:
+    def solved(self, weights: Array) -> Found | None:
         """The long run, if the chain forgets its beginning after a few falls."""
         import scipy.sparse as sp
         from scipy.sparse.linalg import splu
 
-        if not self.down.branch.size:
+        if not self.down.column.size:
             return None
         size = self.order.size
-        down = sp.csr_array((self.down.sums(chances), self.down.column, self.down.row), shape=(size, size))
-        minus = self.stays.sums(np.append(-chances, 1 + markov.SHIFT))
+        signed = np.append(-weights, 1 + markov.SHIFT)
+        down = sp.csr_array((self.down.of_weights @ -signed, self.down.column, self.down.row), shape=(size, size))
+        minus = self.stays.of_weights @ signed
         stays = sp.csc_array((minus, self.stays.column, self.stays.row), shape=(size, size))
         stays.has_canonical_format = True
         factors = splu(stays, permc_spec="NATURAL", diag_pivot_thresh=0.0)
@@ -161,15 +210,28 @@ class _Split:
 
 
 def _iterated(step: Callable[[Array], Array], states: int) -> Array | None:
-    """The distribution that a step leaves as it is, up to `_LEFT`; none if it takes too many."""
-    shares = np.full(states, 1 / states)
-    before = 0.0
-    for _ in range(_ITERATIONS):
+    """The distribution that a step leaves as it is, up to `_LEFT`; none if it takes too many.
+
+    Changes soon shrink by one ratio.  What they will sum up to is then taken at once, and the rest shrinks faster.
+    Source: [aitken26].
+    """
+    shares, last = np.full(states, 1 / states), np.zeros(states)
+    before, ratio = 0.0, 1.0
+    for number in range(1, _ITERATIONS + 1):
         after = step(shares)
         after /= after.sum()
-        change = float(np.abs(after - shares).sum())
+        moved = after - shares
+        change = float(np.abs(moved).sum())
         shares = after
-        if change == 0 or (change < before and change**2 / (before - change) < _LEFT):
+        if before > 0:
+            ratio = change / before
+        if change == 0 or (ratio < 1 and change * ratio / (1 - ratio) < _LEFT):
             return shares
         before = change
+        if number % _LEAP == 0:
+            of_last = float(moved @ last / (last @ last))
+            if 0 < of_last < 1:
+                shares = np.maximum(shares + moved * (of_last / (1 - of_last)), 0.0)
+                before = 0.0
+        last = moved
     return None

@@ -65,6 +65,13 @@ class Chain:
 
     def chances(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
         """The probability of each branch, shape (branches, capacities), for conditions and transition matrices."""
+        return np.asarray(self.changing(conditions, capacities).take(self._change, axis=0) * self._chance[:, None])
+
+    def changing(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
+        """The probability that a slot meets a condition and the capacity then changes so, a row for each such change.
+
+        Of shape (changes, capacities).
+        """
         condition, steps, last = self._changes
         now = np.array(self.rules.now)[condition]
         met = self.meeting(conditions, capacities)[:, condition]
@@ -73,7 +80,7 @@ class Chain:
             those = np.flatnonzero(steps == step)
             met[:, those] *= power[:, now[those], last[those]]
             power = power @ capacities
-        return np.asarray(met.T.take(self._change, axis=0) * self._chance[:, None])
+        return met.T
 
     def meeting(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
         """The probability that a state whose slots may have a condition meets it, shape (capacities, conditions)."""
@@ -88,7 +95,7 @@ class Chain:
     @cached_property
     def climbing(self) -> climbing.Branches:
         """The same for a chain of many states."""
-        return climbing.Branches(self.window, self.source, self.target)
+        return climbing.Branches(self.window, self.source, self.target, self._change, self._chance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,17 +137,11 @@ def _solved(rules: Rules, wanted: Sequence[tuple[Conditions, Array]]) -> list[So
     if chain.before.size <= censored.MOST_STATES:
         solved = chain.branches.stationary_all(chain.chances(conditions, capacities))
     else:
-        solved = together.each(partial(_climbing, chain), list(wanted))
+        solved = chain.climbing.stationary_all(chain.changing(conditions, capacities))
     weights = chain.meeting(conditions, capacities)
     return [
         one if isinstance(one, ValueError) else _long_run(chain, one, *of_path)
         for one, *of_path in zip(solved, conditions, weights, capacities, strict=True)
-    ]
-
-
-def _climbing(chain: Chain, wanted: Sequence[tuple[Conditions, Array]]) -> list[censored.Found]:
-    return [
-        chain.climbing.stationary(chain.chances([conditions], capacity[None])[:, 0]) for conditions, capacity in wanted
     ]
 
 
