@@ -10,7 +10,7 @@ import pytest
 from conftest import sampled
 
 import varicap
-from varicap.analyse import advertised, effective, estimators, markov, together
+from varicap.analyse import advertised, aggregate, effective, estimators, markov, together
 from varicap.analyse.effective import ContinuousChain, SlottedChain, decay_of, effective_capacity
 from varicap.analyse.estimators import Estimator
 from varicap.analyse.models import abr, bbr_rates, ratcp, ratcp_rates, varying
@@ -336,6 +336,41 @@ def test_slots_long_after_a_change_or_like_those_of_a_known_path_need_no_samples
     every = estimator.advertised(capacity, begins)
     for found in (few, fewer, none):
         np.testing.assert_allclose(found[estimator.memory : -2], every[estimator.memory : -2], rtol=1e-12)
+
+
+def counted(states: Any, rates: Any, number: int, levels: int) -> tuple[int, list[Any], list[Any], list[Any]]:
+    """What `aggregate` counts: levels, slots by key, their mean rates, and steps from key to key."""
+    edges = np.unique(np.quantile(rates, np.linspace(0, 1, levels + 1)[1:-1]))
+    key = states * (len(edges) + 1) + (rates[..., None] > edges).sum(axis=-1)
+    keys = range(number * (len(edges) + 1))
+    seen = [int((key == one).sum()) for one in keys]
+    mean = [float(rates[key == one].mean()) if (key == one).any() else 0.0 for one in keys]
+    steps = [[int(((key[:-1] == one) & (key[1:] == other)).sum()) for other in keys] for one in keys]
+    return len(edges) + 1, seen, mean, steps
+
+
+@pytest.mark.parametrize("levels", [2, 3, 8])
+def test_slots_that_differ_from_those_before_are_counted_again(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    states = np.repeat(rng.integers(0, 3, (30, 20)), 10, axis=0).astype(np.int8)
+    # Many rates are the same, as those of long ago are.
+    rates = np.where(rng.random(states.shape) < 0.3, rng.integers(1000, 4000, states.shape) / 4, 250.0 * (1 + states))
+    paths = aggregate.Aggregate(states, rates, number=3, levels=levels, unit=0.25)
+    for others in (0.0, 0.01, 0.01, 0.002):
+        differs = np.repeat(rng.random((60, 20)) < others, 5, axis=0)
+        states = np.where(differs, rng.integers(0, 3, states.shape), states).astype(np.int8)
+        rates = np.where(differs, rng.integers(1000, 4000, states.shape) / 4, rates)
+        assert paths.corrected(states, rates, number=3, unit=0.25)
+        found = paths.counts
+        size, seen, mean, steps = counted(states, rates, 3, levels)
+        assert (found.levels, found.seen.tolist()) == (size, seen)
+        assert found.mean.tolist() == pytest.approx(mean)
+        assert found.steps.tolist() == steps
+        anew = aggregate.Aggregate(states, rates, number=3, levels=levels, unit=0.25).counts
+        assert found.mean.tolist() == anew.mean.tolist(), "to the last digit"
+    assert not paths.corrected(states, rates, number=3, unit=0.5)
+    assert not paths.corrected(states[:-1], rates[:-1], number=3, unit=0.25)
+    assert not paths.corrected(states, rates[::-1], number=3, unit=0.25), "most slots are others"
 
 
 def test_rates_of_several_links_are_those_of_each_and_whatever_fits_into_a_cache(
