@@ -78,18 +78,18 @@ class Branches:
         return together.each(lambda several: [self._stationary(one) for one in several], list(weights.T.copy()))
 
     def _stationary(self, weights: Array) -> Found:
-        sums = self._rows @ weights
-        if not ((np.abs(sums - 1) <= markov.ROW_SUM_ERROR).all() and (weights >= 0).all()):
+        chances = self._entries.chances(weights)
+        sums = np.bincount(self._entries.source, chances, minlength=self.level.size)
+        if not ((np.abs(sums - 1) <= markov.ROW_SUM_ERROR).all() and (chances >= 0).all()):
             markov.validate(self._matrix(weights))
         possible = weights > 0
         key = possible.tobytes()
         split = self._splits.get(key)
         if split is None:
-            members = markov.recurrent_class(self._matrix(weights))
             if len(self._splits) == _KEPT:
                 self._splits.clear()
-            split = self._splits[key] = _Split.of(self, possible, members)
-        found = split.solved(weights)
+            split = self._splits[key] = _Split.of(self.level, self._entries, chances > 0)
+        found = split.solved(chances)
         if found is not None:
             return found
         transition = self._matrix(weights)
@@ -97,11 +97,11 @@ class Branches:
         return Found(shares=shares, residual=markov.residual(transition, shares))
 
     def _matrix(self, weights: Array) -> markov.Matrix:
-        weight, share = self.weights
+        weight, share = self._weights
         return markov.matrix(self.level.size, self.source, self.target, share * weights[weight])
 
     @cached_property
-    def weights(self) -> tuple[Index, Array]:
+    def _weights(self) -> tuple[Index, Array]:
         """The number of each branch's weight, and its share of this weight."""
         every = self.source.size
         return (
@@ -110,88 +110,111 @@ class Branches:
         )
 
     @cached_property
-    def _rows(self) -> "sp.csr_array":
-        """The sums of the branches that leave each state, from the weights of a chain."""
-        import scipy.sparse as sp
-
-        weight, share = self.weights
-        return sp.csr_array((share, (self.source, weight)), shape=(self.level.size, int(weight.max()) + 1))
+    def _entries(self) -> "_Entries":
+        return _Entries.of(self.level.size, self.source, self.target, *self._weights)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Entries:
-    """The entries of a sparse matrix that are sums of branches, columns ascending in rows."""
+    """The entries of a transition matrix, sums of branches; those on the diagonal may have none."""
 
+    source: Index
+    """The state that each leaves, ascending, shape (entries,)."""
+    target: Index
+    """The state that each enters, ascending for those of a state."""
     of_weights: "sp.csr_array"
-    """The entries from the weights of a chain, shape (entries, weights)."""
-    column: NDArray[np.int32]
-    row: NDArray[np.int32]
-    """The first entry of each row."""
+    """Shape (entries, weights)."""
 
     @classmethod
-    def of(cls, row: Index, column: Index, weight: Index, share: Array, shape: tuple[int, int]) -> "_Entries":
-        """From the row, the column, the weight and its share of each branch; `shape` is states and weights."""
+    def of(cls, states: int, source: Index, target: Index, weight: Index, share: Array) -> "_Entries":
+        """Of branches between so many states."""
         import scipy.sparse as sp
 
-        size, weights = shape
-        entries, entry = np.unique(row * size + column, return_inverse=True)
-        begin = np.searchsorted(entries, np.arange(size + 1) * size)
-        return cls(
-            of_weights=sp.csr_array((share, (entry, weight)), shape=(entries.size, weights)),
-            column=(entries % size).astype(np.int32),
-            row=begin.astype(np.int32),
-        )
+        code = np.concatenate([source * states + target, np.arange(states) * (states + 1)])
+        entries, entry = np.unique(code, return_inverse=True)
+        shape = entries.size, int(weight.max()) + 1
+        of_weights = sp.csr_array((share, (entry[: source.size], weight)), shape=shape)
+        return cls(source=entries // states, target=entries % states, of_weights=of_weights)
+
+    def chances(self, weights: Array) -> Array:
+        """The probabilities in a chain with these weights."""
+        return np.asarray(self.of_weights @ weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Placed:
+    """Entries in a compressed matrix."""
+
+    entry: Index
+    """Their numbers, by row and column."""
+    column: NDArray[np.int32]
+    row: NDArray[np.int32]
+    """The first of each row."""
+
+    @classmethod
+    def of(cls, entry: Index, row: Index, column: Index, size: int) -> "_Placed":
+        """Entries of which each has a row and a column."""
+        order = np.argsort(row * size + column)
+        begin = np.searchsorted(row[order], np.arange(size + 1))
+        return cls(entry=entry[order], column=column[order].astype(np.int32), row=begin.astype(np.int32))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Split:
-    """The branches between the states that recur, by whether they go down."""
+    """The entries between the states that recur, by whether they go down."""
 
     states: int
     order: Index
     """The states that recur, by level."""
-    down: _Entries
+    down: _Placed
     """By the state that is entered, since columns are solved for; as are those that stay or go up, the other way."""
-    stays: _Entries
-    """With the diagonal, whose weight is the last one."""
+    stays: _Placed
+    """With the diagonal."""
+    diagonal: Index
+    """Where it stands among these."""
 
     @classmethod
-    def of(cls, branches: Branches, possible: NDArray[np.bool_], members: Index) -> "_Split":
-        """The split where only the branches of some weights are possible."""
-        order = members[np.argsort(branches.level[members], kind="stable")]
-        place = np.full(branches.level.size, -1)
-        place[order] = np.arange(order.size)
-        weight, share = branches.weights
-        inside = possible[weight] & (place[branches.source] >= 0)
-        falls = branches.level[branches.target] < branches.level[branches.source]
+    def of(cls, level: NDArray[np.int64], entries: _Entries, possible: NDArray[np.bool_]) -> "_Split":
+        """The split where only some entries are possible."""
+        from scipy.sparse.csgraph import connected_components
+
+        source, target = entries.source, entries.target
+        members = markov.recurrent_class(_pattern(source[possible], target[possible], level.size))
+        recurs = np.zeros(level.size, dtype=bool)
+        recurs[members] = True
+        inside = (possible | (source == target)) & recurs[source]
+        falls = level[target] < level[source]
         down, stays = np.flatnonzero(inside & falls), np.flatnonzero(inside & ~falls)
-        source, target = place[branches.source], place[branches.target]
-        one = np.arange(order.size)
-        shape = order.size, possible.size + 1
+        # Those that lead to each other stay together, before what they lead to alone (SciPy numbers it first): factors
+        # hardly fill up.
+        _, part = connected_components(
+            _pattern(source[stays], target[stays], level.size), directed=True, connection="strong"
+        )
+        ways = np.bincount(source[stays], minlength=level.size)
+        order = members[np.lexsort((ways[members], -part[members], level[members]))]
+        place = np.full(level.size, -1)
+        place[order] = np.arange(order.size)
+        at_source, at_target = place[source], place[target]
+        placed = _Placed.of(stays, at_source[stays], at_target[stays], order.size)
         return cls(
-            states=branches.level.size,
+            states=level.size,
             order=order,
-            down=_Entries.of(target[down], source[down], weight[down], share[down], shape),
-            stays=_Entries.of(
-                np.append(source[stays], one),
-                np.append(target[stays], one),
-                np.append(weight[stays], np.full(one.size, possible.size)),
-                np.append(share[stays], np.ones(one.size)),
-                shape,
-            ),
+            down=_Placed.of(down, at_target[down], at_source[down], order.size),
+            stays=placed,
+            diagonal=np.flatnonzero(source[placed.entry] == target[placed.entry]),
         )
 
-    def solved(self, weights: Array) -> Found | None:
-        """The long run, if the chain forgets its beginning after a few falls."""
+    def solved(self, chances: Array) -> Found | None:
+        """The long run, if the chain forgets its beginning after a few falls; `chances` are those of all entries."""
         import scipy.sparse as sp
         from scipy.sparse.linalg import splu
 
-        if not self.down.column.size:
+        if not self.down.entry.size:
             return None
         size = self.order.size
-        signed = np.append(-weights, 1 + markov.SHIFT)
-        down = sp.csr_array((self.down.of_weights @ -signed, self.down.column, self.down.row), shape=(size, size))
-        minus = self.stays.of_weights @ signed
+        down = sp.csr_array((chances[self.down.entry], self.down.column, self.down.row), shape=(size, size))
+        minus = -chances[self.stays.entry]
+        minus[self.diagonal] += 1 + markov.SHIFT
         stays = sp.csc_array((minus, self.stays.column, self.stays.row), shape=(size, size))
         stays.has_canonical_format = True
         factors = splu(stays, permc_spec="NATURAL", diag_pivot_thresh=0.0)
@@ -207,6 +230,14 @@ class _Split:
         shares = np.zeros(self.states)
         shares[self.order] = found
         return Found(shares=shares, residual=residual)
+
+
+def _pattern(source: Index, target: Index, states: int) -> "sp.csr_array":
+    """A sparse matrix with ones where states lead to others, sources ascending."""
+    import scipy.sparse as sp
+
+    begin = np.searchsorted(source, np.arange(states + 1)).astype(np.int32)
+    return sp.csr_array((np.ones(target.size), target.astype(np.int32), begin), shape=(states, states))
 
 
 def _iterated(step: Callable[[Array], Array], states: int) -> Array | None:
