@@ -37,6 +37,9 @@ class Chain:
     """Reachable states, the slots that they have by the conditions that they meet, and the branches between them."""
 
     rules: Rules
+    enter: tuple[Counts, Counts]
+    """By condition and packets at the link, as in `Rules.enter`: the most packets that enter without a loss, and the
+    fewest that are too many, of all that any state lets enter."""
     before: Counts
     """State of the capacity in the slot before, by state, shape (states,)."""
     window: Counts
@@ -62,6 +65,13 @@ class Chain:
     """How the capacity changes in a branch, a row of `_changes`."""
     _changes: tuple[Index, Counts, Counts]
     """The condition of a slot, the slots until the next state, and the capacity's state just before it."""
+
+    def serves(self, rules: Rules) -> bool:
+        """Whether packets go the same ways by these rules: the same are lost, of all that ever enter."""
+        if rules.but_losses != self.rules.but_losses:
+            return False
+        (least, beyond), given = self.enter, np.array(rules.enter)
+        return bool(((least <= given) & (given < beyond)).all())
 
     def chances(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
         """The probability of each branch, shape (branches, capacities), for conditions and transition matrices."""
@@ -123,15 +133,23 @@ def solve_all(wanted: Sequence[tuple[Path, Array]]) -> list[Solution | ValueErro
     """
     ruled = [abr_slot.conditions(path) for path, _ in wanted]
     found: dict[int, Solution | ValueError] = {}
-    for rules in {one: None for one, _ in ruled}:
-        those = [number for number, (one, _) in enumerate(ruled) if one == rules]
+    left: dict[Rules, list[int]] = {}
+    for number, (rules, _) in enumerate(ruled):
+        left.setdefault(rules, []).append(number)
+    while left:
+        first = next(iter(left))
+        try:
+            chain = explore(first)
+        except ValueError as error:
+            found |= dict.fromkeys(left.pop(first), error)
+            continue
+        those = [number for rules in list(left) if chain.serves(rules) for number in left.pop(rules)]
         each = [(ruled[number][1], wanted[number][1]) for number in those]
-        found |= zip(those, together.each(partial(_solved, rules), each), strict=True)
+        found |= zip(those, together.each(partial(_solved, chain), each), strict=True)
     return [found[number] for number in range(len(wanted))]
 
 
-def _solved(rules: Rules, wanted: Sequence[tuple[Conditions, Array]]) -> list[Solution | ValueError]:
-    chain = explore(rules)
+def _solved(chain: Chain, wanted: Sequence[tuple[Conditions, Array]]) -> list[Solution | ValueError]:
     conditions, capacities = [one for one, _ in wanted], np.array([one for _, one in wanted])
     solved: Sequence[censored.Found | ValueError]
     if chain.before.size <= censored.MOST_STATES:
@@ -160,11 +178,13 @@ def _long_run(chain: Chain, found: censored.Found, conditions: Conditions, meeti
 
 
 def explore(rules: Rules) -> Chain:
-    """Finds all states that can follow the first packet of a session, or has found them a few paths ago."""
-    found = _kept.pop(rules, None)
-    if found is None:
-        found = _explored(rules)
-    _kept[rules] = found
+    """Finds all states that can follow the first packet of a session, or has found them a few paths ago.
+
+    What packets do by other rules may be the same.
+    """
+    same = rules if rules in _kept else next((one for one, chain in _kept.items() if chain.serves(rules)), None)
+    found = _explored(rules) if same is None else _kept.pop(same)
+    _kept[found.rules] = found
     while len(_kept) > 1 and sum(chain.source.size for chain in _kept.values()) > _MOST_KEPT:
         _kept.popitem(last=False)
     return found
@@ -178,9 +198,11 @@ def _explored(rules: Rules) -> Chain:
     follow = rules.leads.sum(axis=1)
     waves, slots, branches = [], [], []
     seen = 0  # states of the waves before
+    enter = _Enter(rules)
     while frontier.size:
         *queues, before = code.unpack(frontier)
         outcomes = abr_slot.outcomes(rules, (queues[0], queues[1], queues[2]), before)
+        enter.meet(outcomes, queues[1])
         waves.append(frontier)
         state, *of_slot = _slots(rules, outcomes)
         slots.append((seen + state, *of_slot))
@@ -204,6 +226,7 @@ def _explored(rules: Rules) -> Chain:
     *queues, before = code.unpack(known)
     return Chain(
         rules=rules,
+        enter=(enter.least, enter.beyond),
         before=before,
         window=np.sum(queues, axis=0),
         slot=(place[state], condition),
@@ -214,6 +237,22 @@ def _explored(rules: Rules) -> Chain:
         _change=change,
         _changes=changes,
     )
+
+
+class _Enter:
+    """Packets that ever enter the link, by condition and packets there: the most without a loss, the fewest with it."""
+
+    def __init__(self, rules: Rules) -> None:
+        shape = np.shape(rules.enter)
+        self.least, self.beyond = np.full(shape, -1), np.full(shape, np.iinfo(np.int64).max)
+
+    def meet(self, outcomes: abr_slot.Outcomes, backlog: Counts) -> None:
+        """What may happen in slots of states with such backlogs."""
+        if self.least.size:
+            for lost, bound, extreme in ((False, self.least, np.maximum), (True, self.beyond, np.minimum)):
+                those = np.flatnonzero(outcomes.lost == lost)
+                at = outcomes.condition[those], backlog[outcomes.source[those]]
+                extreme.at(bound, at, outcomes.entering[those])
 
 
 def _slots(rules: Rules, outcomes: abr_slot.Outcomes) -> tuple[NDArray[Any], ...]:
