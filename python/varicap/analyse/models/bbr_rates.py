@@ -18,7 +18,7 @@ the simulator it was 20 % too low on 5 and 40 packets per round trip, and 61 % o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,12 +107,18 @@ class _SideBySide:
         due = _in_bytes(np.floor(expires - begun * expires)).ravel()
         # When a queue will have lasted for too long, and when it will have been drained.
         self._state = _State(backlog=np.zeros(due.size), due=due, until=np.zeros_like(due), recent=None)
+        self._every = np.divmod(np.arange(due.size), phase.size)
+        # Where each path differs from the one before it, all lead.
+        self._all = self._of(*self._every) if self._is_other.all() else None
 
     def go_on(self, first: int, states: advertised.States) -> None:
         """Ten slots, from the first one on, in these states of the capacities, shape (slots, paths, sample paths)."""
         is_new = self._is_new
+        if self._all is not None:
+            served = self._state.go_on(first, self._capacity(states, *self._every), **self._all)
+            self.served += served.reshape(is_new.shape)
+            return
         is_new[1:] |= (states[:, 1:] != states[:, :-1]).any(axis=0)
-        is_new |= self._is_other[:, None]
         those = np.flatnonzero(is_new)
         path, sample = np.divmod(those, is_new.shape[1])
         # The leader of each is the last one that is new.
@@ -120,20 +126,27 @@ class _SideBySide:
         leader[path, sample] = np.arange(path.size)
         np.maximum.accumulate(leader, axis=0, out=leader)
         state = self._state.of(self._leader[path, sample])
-        served = state.go_on(
-            first,
-            self._rates.take(states.reshape(len(states), -1).take(those, axis=1) + path * self._rates.shape[1]),
-            room=self._room[path],
-            gains=self._gains[:, sample],
-            expires=self._expires[path],
-            probes=self._probes[path],
-        )
+        served = state.go_on(first, self._capacity(states, path, sample), **self._of(path, sample))
         self.served += served[leader]
         self._leader, self._state = leader, state
         # Where the state has become that of the path before, it leads no longer.
         behind = np.flatnonzero(~self._is_other[path])
         same = state.same(behind, leader[path[behind] - 1, sample[behind]], first + len(states))
         is_new.flat[those[behind[same]]] = False
+
+    def _capacity(self, states: advertised.States, path: NDArray[np.intp], sample: NDArray[np.intp]) -> Array:
+        """What some sample paths carry in these states, shape (slots, sample paths)."""
+        flat = states.reshape(len(states), -1).take(path * states.shape[2] + sample, axis=1)
+        return np.asarray(self._rates.take(flat + path * self._rates.shape[1]))
+
+    def _of(self, path: NDArray[np.intp], sample: NDArray[np.intp]) -> dict[str, Any]:
+        """What else matters to BBR on some sample paths."""
+        return {
+            "room": self._room[path],
+            "gains": self._gains[:, sample],
+            "expires": self._expires[path],
+            "probes": self._probes[path],
+        }
 
 
 @dataclass(kw_only=True)
