@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -315,6 +316,23 @@ def test_paths_that_differ_in_fractions_of_a_packet_share_a_chain() -> None:
         (alone,) = abr_chain.solve_all([(abr._path(following(rate)), Parameters().capacity.transition)])
         assert isinstance(found, abr_chain.Solution)
         assert vars(found) == pytest.approx(vars(alone), rel=1e-12, abs=1e-14)
+
+
+def test_paths_on_which_the_same_packets_are_lost_share_a_chain() -> None:
+    columns = ("source", "target", "loss", "optimistic", "room")
+    seen = set()
+    for path in (following(0.825), replace(following(0.825), max_window=60, buffer_packets=20)):
+        paths = [replace(path, advertised=(rate, 0.5)) for rate in np.linspace(0.8251, 0.8499, 40).tolist()]
+        rules = dict.fromkeys(abr_slot.conditions(abr._path(one))[0] for one in paths)
+        explored = [abr_chain._explored(one) for one in rules]
+        for one, other in permutations(explored, 2):
+            is_same = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
+            assert one.serves(other.rules) == is_same
+            seen.add(is_same)
+        abr_chain._kept.clear()
+        kept = {id(abr_chain.explore(one)) for one in rules}
+        assert len(kept) == len(abr_chain._kept) < len(rules)
+    assert seen == {True, False}
 
 
 def test_as_many_packets_enter_without_a_loss_as_the_equation_has_it() -> None:

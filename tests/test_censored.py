@@ -90,11 +90,12 @@ def test_each_state_needs_a_branch_and_there_may_not_be_too_many() -> None:
         censored.Branches(many.size, many, many)
 
 
-def explored(parameters: abr.Parameters) -> tuple[abr_chain.Chain, Any]:
-    """The chain of a path, and the probabilities of its branches."""
+def explored(parameters: abr.Parameters) -> tuple[abr_chain.Chain, Any, Any]:
+    """The chain of a path, and the probabilities of its branches and of the changes that these have in common."""
     rules, conditions = abr_slot.conditions(abr._path(parameters))
     chain = abr_chain.explore(rules)
-    return chain, chain.chances([conditions], parameters.capacity.transition[None])[:, 0]
+    given = [conditions], parameters.capacity.transition[None]
+    return chain, chain.chances(*given)[:, 0], chain.changing(*given)[:, 0]
 
 
 @pytest.mark.parametrize("lasting", [2.0, 20.0, 2000.0])
@@ -102,12 +103,28 @@ def test_a_window_that_climbs_has_the_distribution_of_the_whole_chain(
     lasting: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parameters = abr.Parameters(capacity=SlottedChain.symmetric(lasting), max_window=40)
-    chain, chances = explored(parameters)
+    chain, chances, changing = explored(parameters)
     small = markov.stationary(markov.matrix(chain.before.size, chain.source, chain.target, chances))
     monkeypatch.setattr(markov, "stationary", None)  # is not needed
-    found = chain.climbing.stationary(chances)
+    found = chain.climbing.stationary(changing)
     np.testing.assert_allclose(found.shares, small, rtol=1e-11, atol=1e-15)
     assert found.residual < markov.RESIDUAL
+
+
+def test_what_changes_sum_up_to_is_foreseen_where_they_shrink_by_one_ratio() -> None:
+    # Eigenvalues 0.95 and 0.45: step by step the iteration would be given up after 200 of them.
+    chain = np.array([[0.98, 0.02, 0.0], [0.01, 0.75, 0.24], [0.05, 0.28, 0.67]])
+    steps = 0
+
+    def step(shares: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return shares @ chain
+
+    found = climbing._iterated(step, 3)
+    assert found is not None
+    np.testing.assert_allclose(found, markov.stationary(chain), rtol=1e-13)
+    assert steps < 100
 
 
 def test_levels_may_be_of_no_use() -> None:
@@ -142,11 +159,11 @@ def test_a_window_that_hardly_ever_falls_is_solved_or_refused_as_by_the_whole_ch
     for lasting, is_refused in ((1e9, False), (1e12, True)):
         changes = np.array([1.3, 0.7123]) / lasting
         capacity = SlottedChain(np.array([1.0, 0.5]), np.eye(2) + np.outer(changes * [1, -1], [-1, 1]))
-        chain, chances = explored(abr.Parameters(capacity=capacity, max_window=40))
+        chain, chances, changing = explored(abr.Parameters(capacity=capacity, max_window=40))
         transition = markov.matrix(chain.before.size, chain.source, chain.target, chances)
         assert not isinstance(transition, np.ndarray)
         if is_refused:
             with pytest.raises(markov.NotConverged, match="hardly communicate"):
-                chain.climbing.stationary(chances)
+                chain.climbing.stationary(changing)
         else:
-            assert (chain.climbing.stationary(chances).shares == markov.stationary(transition)).all()
+            assert (chain.climbing.stationary(changing).shares == markov.stationary(transition)).all()

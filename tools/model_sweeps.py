@@ -1,6 +1,6 @@
 """Processor time of sweeps by the model engine, for each model, beside that of each point on its own.
 
-    python tools/model_sweeps.py --points 192
+    python tools/model_sweeps.py
 
 The time of reading scenarios, solving and making the table, in this process, for a thousand points; imports and the
 first points are not in it.
@@ -118,7 +118,7 @@ def alone_s(name: str, points: int) -> float:
 def main() -> None:
     """Print a row for each sweep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--points", type=int, default=192, help="points of each sweep")
+    parser.add_argument("--points", type=int, default=1000, help="points of each sweep")
     parser.add_argument("--alone", type=int, default=48, help="points that are answered one by one")
     parser.add_argument("--only", default="", help="sweeps whose names contain this")
     options = parser.parse_args()

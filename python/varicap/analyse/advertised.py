@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from varicap.analyse import markov, together
+from varicap.analyse import aggregate, markov, together
 from varicap.analyse.effective import SlottedChain
 from varicap.analyse.estimators import Estimator
 
@@ -145,16 +145,45 @@ def _estimated_all(several: Sequence[_Wanted]) -> list[AdvertisedChain]:
         rng = np.random.default_rng(_SEED)
         drawn = paths_of([several[number].chain for number in those], memory + _SLOTS, rng)
         begins = rng.random(_PATHS)
-        # In the first slots the memory fills; in the last ones samples are missing.
-        counted = slice(memory, -2)
-        known: dict[Estimator, tuple[Array, Array]] = {}
+        known: dict[tuple[Estimator, int], _Known] = {}
         for number, states in zip(those, drawn, strict=True):
             one = several[number]
-            capacity = one.chain.capacity.take(states)
-            advertised = one.estimator.advertised(capacity, begins, known.get(one.estimator))
-            known[one.estimator] = capacity, advertised
-            found[number] = _aggregate(one.chain, states[counted], advertised[counted], one.levels)
+            last = known.get((one.estimator, one.levels))
+            known[one.estimator, one.levels] = _Known.of(one, np.ascontiguousarray(states), begins, last)
+            found[number] = _aggregated(one.chain, known[one.estimator, one.levels].aggregate.counts)
     return [found[number] for number in range(len(several))]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Known:
+    """What is found of a link on its sample paths, and helps with those of another."""
+
+    rates: Array
+    states: States
+    capacity: Array
+    """By slot and path, as the two that follow."""
+    advertised: Array
+    aggregate: aggregate.Aggregate
+
+    @classmethod
+    def of(cls, one: _Wanted, states: States, begins: Array, known: "_Known | None") -> "_Known":
+        """The paths of these states, of which the known ones may be much like."""
+        rates = one.chain.capacity
+        if known is not None and np.array_equal(known.rates, rates):
+            capacity = known.capacity.copy()
+            others = np.flatnonzero(states != known.states)
+            capacity.flat[others] = rates.take(states.flat[others])
+        else:
+            capacity = rates.take(states)
+        before = None if known is None else (known.capacity, known.advertised)
+        advertised = one.estimator.advertised(capacity, begins, before)
+        # In the first slots the memory fills; in the last ones samples are missing.
+        counted = slice(one.estimator.memory, -2)
+        of_slots: dict[str, Any] = {"number": rates.size, "unit": float(rates.max()) * _ALIKE}
+        found = None if known is None else known.aggregate
+        if found is None or not found.corrected(states[counted], advertised[counted], **of_slots):
+            found = aggregate.Aggregate(states[counted], advertised[counted], levels=one.levels, **of_slots)
+        return cls(rates=rates, states=states, capacity=capacity, advertised=advertised, aggregate=found)
 
 
 def paths_of(chains: Sequence[SlottedChain], slots: int, rng: np.random.Generator) -> list[States]:
@@ -193,9 +222,10 @@ def _by_table(reach: Array, now: Index, draws: Array) -> States:
     states = np.empty((len(draws), *now.shape), dtype=np.int8)
     states[0] = now
     passed, step = np.empty((2, *now.shape), dtype=np.int8)
+    table = _Table(reach, draws)
     for slot in range(len(draws) - 1):
         if slot % _SLOTS_AT_ONCE == 0:
-            after = _after(reach, draws[slot : slot + _SLOTS_AT_ONCE])
+            after = table.after(slice(slot, slot + _SLOTS_AT_ONCE))
             further = np.diff(after, axis=1)
         now, follows = states[slot], states[slot + 1]
         follows[:] = after[slot % _SLOTS_AT_ONCE, 0]
@@ -207,30 +237,42 @@ def _by_table(reach: Array, now: Index, draws: Array) -> States:
     return states
 
 
-def _after(reach: Array, draws: Array) -> NDArray[np.int8]:
-    """The state after each state of each chain in these slots, shape (slots, n, chains, paths)."""
-    found = np.zeros((len(draws), reach.shape[1], len(reach), _PATHS), dtype=np.int8)
-    for state in range(reach.shape[1] - 1):
-        found += draws[:, None, None, :] >= np.swapaxes(reach, 0, 1)[None, :, :, state, None]
-    return found
+class _Table:
+    """The state after each state of each chain, by draws of shape (slots, paths).
+
+    A draw is compared with the chances of all chains to reach a state.  So these are sorted, and it is found once how
+    many of them each draw has passed, which is a small number: in bytes comparisons take an eighth of the time.
+    """
+
+    def __init__(self, reach: Array, draws: Array) -> None:
+        self._chains, self._size = reach.shape[:2]
+        self._draws = draws.shape
+        self._passed: list[tuple[int, NDArray[np.unsignedinteger[Any]], NDArray[np.unsignedinteger[Any]]]] = []
+        """A state, how many chances each draw has passed, and how many it must have to pass that of each chain."""
+        for state, number in np.ndindex(self._size, self._size - 1):
+            chances, place = np.unique(reach[:, state, number], return_inverse=True)
+            kind = np.min_scalar_type(chances.size)
+            passed = (draws >= chances[-1]) * kind.type(chances.size)
+            between = (draws >= chances[0]) & (passed == 0)
+            passed[between] = np.searchsorted(chances, draws[between], side="right")
+            self._passed.append((state, passed, (place + 1).astype(kind)))
+
+    def after(self, slots: slice) -> NDArray[np.int8]:
+        """In these slots, shape (slots, n, chains, paths)."""
+        those, paths = range(self._draws[0])[slots], self._draws[1]
+        found = np.zeros((len(those), self._size, self._chains, paths), dtype=np.int8)
+        for state, passed, place in self._passed:
+            found[:, state] += passed[slots, None, :] >= place[:, None]
+        return found
 
 
-def _aggregate(chain: SlottedChain, states: States, advertised: Array, levels: int) -> AdvertisedChain:
-    """States of capacity and level, and how often each follows each."""
-    unit = float(chain.capacity.max()) * _ALIKE
-    advertised = np.round(advertised / unit) * unit
-    edges = np.unique(_quantiles(advertised, np.linspace(0, 1, levels + 1)[1:-1]))
-    size, rates = len(edges) + 1, len(chain.capacity)
-    count = rates * size
-    key = states.astype(np.intp) * size
-    for edge in edges:
-        key += advertised > edge
-    seen = np.bincount(key.ravel(), minlength=count)
-    mean = np.bincount(key.ravel(), advertised.ravel(), minlength=count) / np.maximum(seen, 1)
-    steps = np.bincount((key[:-1] * count + key[1:]).ravel(), minlength=count * count)
+def _aggregated(chain: SlottedChain, counts: aggregate.Counts) -> AdvertisedChain:
+    """States of capacity and level, as often as each was found to follow each."""
+    size, rates = counts.levels, len(chain.capacity)
+    seen, mean, count = counts.seen, counts.mean, counts.seen.size
     capacity = np.repeat(np.arange(rates), size)
     chance = chain.transition[capacity]
-    weight = steps.reshape(count, rates, size).astype(np.float64)
+    weight = counts.steps.reshape(count, rates, size).astype(np.float64)
     for state, after in np.argwhere((weight.sum(axis=2) == 0) & (chance > 0) & (seen[:, None] > 0)):
         # A step that no path took: the rate stays as near as it can.
         among = np.flatnonzero((capacity == after) & (seen > 0))
@@ -241,12 +283,3 @@ def _aggregate(chain: SlottedChain, states: States, advertised: Array, levels: i
     return AdvertisedChain(
         SlottedChain(chain.capacity[capacity[keep]], kept / kept.sum(axis=1, keepdims=True)), mean[keep]
     )
-
-
-def _quantiles(values: Array, shares: Array) -> Array:
-    """As `np.quantile` has them, which takes longer than to sort."""
-    ascending = np.sort(values, axis=None)
-    place = shares * (ascending.size - 1)
-    low = place.astype(np.intp)
-    here, there, part = ascending[low], ascending[np.minimum(low + 1, ascending.size - 1)], place - low
-    return np.where(part < 0.5, here + (there - here) * part, there - (there - here) * (1 - part))

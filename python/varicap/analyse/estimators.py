@@ -53,15 +53,20 @@ class Estimator:
         known
             Capacities on which the same is known, and what it is: paths may have stretches in common with theirs.
         """
-        total = np.cumsum(capacity, axis=0) - capacity
         is_new, known = self._new(capacity, known)
         found = (capacity if known is None else known[1]).copy()
         path, first, last = stretches(is_new, self._reach)
+        # Only these paths are sampled.
+        columns, path = np.unique(path, return_inverse=True)
+        if columns.size < capacity.shape[1]:
+            capacity, begins = capacity[:, columns], begins[columns]
+        total = np.cumsum(capacity, axis=0)
+        total -= capacity
         some = (np.cumsum(last - first) / max(1.0, _SAMPLES * self.interval_slots)).astype(np.intp)
         for these in np.split(np.arange(some.size), np.flatnonzero(np.diff(some)) + 1) if some.size else ():
             of_some = path[these], first[these], last[these]
             slot, of, met = self._sampled(capacity, total, of_some, begins, is_like=known is not None)
-            found[slot, of] = met
+            found[slot, columns[of]] = met
         return found
 
     @property

@@ -33,7 +33,7 @@ _FIELDS = (
 )
 
 
-_TOGETHER = 64
+_TOGETHER = 250
 """Points that are solved together: some models take hardly longer for them than for one."""
 
 

@@ -37,6 +37,9 @@ class Chain:
     """Reachable states, the slots that they have by the conditions that they meet, and the branches between them."""
 
     rules: Rules
+    enter: tuple[Counts, Counts]
+    """By condition and packets at the link, as in `Rules.enter`: the most packets that enter without a loss, and the
+    fewest that are too many, of all that any state lets enter."""
     before: Counts
     """State of the capacity in the slot before, by state, shape (states,)."""
     window: Counts
@@ -63,8 +66,22 @@ class Chain:
     _changes: tuple[Index, Counts, Counts]
     """The condition of a slot, the slots until the next state, and the capacity's state just before it."""
 
+    def serves(self, rules: Rules) -> bool:
+        """Whether packets go the same ways by these rules: the same are lost, of all that ever enter."""
+        if rules.but_losses != self.rules.but_losses:
+            return False
+        (least, beyond), given = self.enter, np.array(rules.enter)
+        return bool(((least <= given) & (given < beyond)).all())
+
     def chances(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
         """The probability of each branch, shape (branches, capacities), for conditions and transition matrices."""
+        return np.asarray(self.changing(conditions, capacities).take(self._change, axis=0) * self._chance[:, None])
+
+    def changing(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
+        """The probability that a slot meets a condition and the capacity then changes so, a row for each such change.
+
+        Of shape (changes, capacities).
+        """
         condition, steps, last = self._changes
         now = np.array(self.rules.now)[condition]
         met = self.meeting(conditions, capacities)[:, condition]
@@ -73,7 +90,7 @@ class Chain:
             those = np.flatnonzero(steps == step)
             met[:, those] *= power[:, now[those], last[those]]
             power = power @ capacities
-        return np.asarray(met.T.take(self._change, axis=0) * self._chance[:, None])
+        return met.T
 
     def meeting(self, conditions: Sequence[Conditions], capacities: Array) -> Array:
         """The probability that a state whose slots may have a condition meets it, shape (capacities, conditions)."""
@@ -88,7 +105,7 @@ class Chain:
     @cached_property
     def climbing(self) -> climbing.Branches:
         """The same for a chain of many states."""
-        return climbing.Branches(self.window, self.source, self.target)
+        return climbing.Branches(self.window, self.source, self.target, self._change, self._chance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,31 +133,33 @@ def solve_all(wanted: Sequence[tuple[Path, Array]]) -> list[Solution | ValueErro
     """
     ruled = [abr_slot.conditions(path) for path, _ in wanted]
     found: dict[int, Solution | ValueError] = {}
-    for rules in {one: None for one, _ in ruled}:
-        those = [number for number, (one, _) in enumerate(ruled) if one == rules]
+    left: dict[Rules, list[int]] = {}
+    for number, (rules, _) in enumerate(ruled):
+        left.setdefault(rules, []).append(number)
+    while left:
+        first = next(iter(left))
+        try:
+            chain = explore(first)
+        except ValueError as error:
+            found |= dict.fromkeys(left.pop(first), error)
+            continue
+        those = [number for rules in list(left) if chain.serves(rules) for number in left.pop(rules)]
         each = [(ruled[number][1], wanted[number][1]) for number in those]
-        found |= zip(those, together.each(partial(_solved, rules), each), strict=True)
+        found |= zip(those, together.each(partial(_solved, chain), each), strict=True)
     return [found[number] for number in range(len(wanted))]
 
 
-def _solved(rules: Rules, wanted: Sequence[tuple[Conditions, Array]]) -> list[Solution | ValueError]:
-    chain = explore(rules)
+def _solved(chain: Chain, wanted: Sequence[tuple[Conditions, Array]]) -> list[Solution | ValueError]:
     conditions, capacities = [one for one, _ in wanted], np.array([one for _, one in wanted])
     solved: Sequence[censored.Found | ValueError]
     if chain.before.size <= censored.MOST_STATES:
         solved = chain.branches.stationary_all(chain.chances(conditions, capacities))
     else:
-        solved = together.each(partial(_climbing, chain), list(wanted))
+        solved = chain.climbing.stationary_all(chain.changing(conditions, capacities))
     weights = chain.meeting(conditions, capacities)
     return [
         one if isinstance(one, ValueError) else _long_run(chain, one, *of_path)
         for one, *of_path in zip(solved, conditions, weights, capacities, strict=True)
-    ]
-
-
-def _climbing(chain: Chain, wanted: Sequence[tuple[Conditions, Array]]) -> list[censored.Found]:
-    return [
-        chain.climbing.stationary(chain.chances([conditions], capacity[None])[:, 0]) for conditions, capacity in wanted
     ]
 
 
@@ -159,11 +178,13 @@ def _long_run(chain: Chain, found: censored.Found, conditions: Conditions, meeti
 
 
 def explore(rules: Rules) -> Chain:
-    """Finds all states that can follow the first packet of a session, or has found them a few paths ago."""
-    found = _kept.pop(rules, None)
-    if found is None:
-        found = _explored(rules)
-    _kept[rules] = found
+    """Finds all states that can follow the first packet of a session, or has found them a few paths ago.
+
+    What packets do by other rules may be the same.
+    """
+    same = rules if rules in _kept else next((one for one, chain in _kept.items() if chain.serves(rules)), None)
+    found = _explored(rules) if same is None else _kept.pop(same)
+    _kept[found.rules] = found
     while len(_kept) > 1 and sum(chain.source.size for chain in _kept.values()) > _MOST_KEPT:
         _kept.popitem(last=False)
     return found
@@ -177,9 +198,11 @@ def _explored(rules: Rules) -> Chain:
     follow = rules.leads.sum(axis=1)
     waves, slots, branches = [], [], []
     seen = 0  # states of the waves before
+    enter = _Enter(rules)
     while frontier.size:
         *queues, before = code.unpack(frontier)
         outcomes = abr_slot.outcomes(rules, (queues[0], queues[1], queues[2]), before)
+        enter.meet(outcomes, queues[1])
         waves.append(frontier)
         state, *of_slot = _slots(rules, outcomes)
         slots.append((seen + state, *of_slot))
@@ -203,6 +226,7 @@ def _explored(rules: Rules) -> Chain:
     *queues, before = code.unpack(known)
     return Chain(
         rules=rules,
+        enter=(enter.least, enter.beyond),
         before=before,
         window=np.sum(queues, axis=0),
         slot=(place[state], condition),
@@ -213,6 +237,22 @@ def _explored(rules: Rules) -> Chain:
         _change=change,
         _changes=changes,
     )
+
+
+class _Enter:
+    """Packets that ever enter the link, by condition and packets there: the most without a loss, the fewest with it."""
+
+    def __init__(self, rules: Rules) -> None:
+        shape = np.shape(rules.enter)
+        self.least, self.beyond = np.full(shape, -1), np.full(shape, np.iinfo(np.int64).max)
+
+    def meet(self, outcomes: abr_slot.Outcomes, backlog: Counts) -> None:
+        """What may happen in slots of states with such backlogs."""
+        if self.least.size:
+            for lost, bound, extreme in ((False, self.least, np.maximum), (True, self.beyond, np.minimum)):
+                those = np.flatnonzero(outcomes.lost == lost)
+                at = outcomes.condition[those], backlog[outcomes.source[those]]
+                extreme.at(bound, at, outcomes.entering[those])
 
 
 def _slots(rules: Rules, outcomes: abr_slot.Outcomes) -> tuple[NDArray[Any], ...]:

@@ -9,7 +9,7 @@ differ.  Where the packets are at the end of a slot follows from whole numbers a
 in common: so these share their chain's states and branches.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -67,6 +67,11 @@ class Rules:
     """The most packets that enter the link without a loss, by condition and by the b packets there."""
     rates: tuple[float, ...]
     """Capacity by state, on which packets of TCP alone depend, as a share of the whole; empty for TCP over ABR."""
+
+    @cached_property
+    def but_losses(self) -> "Rules":
+        """The same, whichever packets are lost."""
+        return replace(self, enter=())
 
     @cached_property
     def leads(self) -> NDArray[np.bool_]:
@@ -175,6 +180,8 @@ class Outcomes:
     condition: Index
     chance: Array
     """Of the growth of cwnd, given the state and the condition."""
+    entering: Counts
+    """Packets that would enter the link from an ABR source; one is lost if they are more than `Rules.enter`."""
     lost: NDArray[np.bool_]
     queues: Queues
     """a, b and d in the next state."""
@@ -195,7 +202,8 @@ def outcomes(rules: Rules, queues: Queues, before: Counts) -> Outcomes:
     branch, condition = np.nonzero(rules.met[before[part]])
     part, growth, chance = part[branch], growth[branch], chance[branch]
     a, b, d = (column[part] for column in queues)
-    lost, after, until_loss, room = (_of_tcp if rules.rates else _of_abr)(rules, condition, growth, (a, b, d))
+    ends = (_of_tcp if rules.rates else _of_abr)(rules, condition, growth, (a, b, d))
+    entering, lost, after, until_loss, room = ends
     # A loss costs three slots and a slow start to half the window; eqs. (12), (13) and (16) to (20) of [abr].
     window = a + b + d + growth
     ssthresh = -(-window // 2)
@@ -205,6 +213,7 @@ def outcomes(rules: Rules, queues: Queues, before: Counts) -> Outcomes:
         source=part,
         condition=condition,
         chance=chance,
+        entering=entering,
         lost=lost,
         queues=(
             np.where(lost, 0, after[0]),
@@ -226,9 +235,9 @@ def _window(rules: Rules, a: Counts, b: Counts, d: Counts) -> tuple[Index, Count
     return part, growth, chance[growth, part]
 
 
-_Ends = tuple[NDArray[np.bool_], Queues, Counts, Counts]
-"""Whether a packet is lost; if not, the queues at the end; packets at the link before it, but for those that fill it up
-from an ABR source; and the room that these have."""
+_Ends = tuple[Counts, NDArray[np.bool_], Queues, Counts, Counts]
+"""Packets that would enter the link from an ABR source; whether one is lost; if not, the queues at the end; packets at
+the link before it, but for those that fill it up from the source; and the room that these have."""
 
 
 def _of_abr(rules: Rules, condition: Index, growth: Counts, queues: Queues) -> _Ends:
@@ -240,7 +249,8 @@ def _of_abr(rules: Rules, condition: Index, growth: Counts, queues: Queues) -> _
     lost = entering > np.array(rules.enter)[condition, b]
     backlog = np.minimum(np.maximum(b + entering - carries, 0), rules.buffer)
     # In a slot with one packet more or less than the mean, the excess over the buffer has already left.
-    return lost, (np.maximum(ready - sends, 0), backlog, b + entering - backlog), b, rules.buffer - b
+    after = np.maximum(ready - sends, 0), backlog, b + entering - backlog
+    return entering, lost, after, b, rules.buffer - b
 
 
 def _of_tcp(rules: Rules, condition: Index, growth: Counts, queues: Queues) -> _Ends:
@@ -262,4 +272,5 @@ def _of_tcp(rules: Rules, condition: Index, growth: Counts, queues: Queues) -> _
     slots.work = np.where(service > slots.spacing, b * service - begun - slots.spacing, slots.work)
     slots.avoid(d, growth)
     backlog = np.where(slots.lost, 0, slots.backlog(slot))
-    return slots.lost, (np.zeros_like(b), backlog, b + d + growth - backlog), b + slots.admitted, np.zeros_like(b)
+    none = np.zeros_like(b)
+    return none, slots.lost, (none, backlog, b + d + growth - backlog), b + slots.admitted, none

@@ -17,6 +17,8 @@ the simulator it was 20 % too low on 5 and 40 packets per round trip, and 61 % o
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,7 @@ from varicap.analyse import advertised, together
 from varicap.analyse.models.varying import Parameters, refuse_outages
 
 Array = NDArray[np.float64]
+Slots: TypeAlias = NDArray[np.int16]
 
 _GAINS = np.array([1.25, 0.75, 1, 1, 1, 1, 1, 1])
 _ROUNDS = 10
@@ -54,57 +57,146 @@ def solve(parameters: Parameters) -> together.Computation[float]:
 def _follow(several: Sequence[Parameters]) -> list[float]:
     """The shares of several paths, all of whose sample paths are followed side by side."""
     rng = np.random.default_rng(_SEED)
-    states = advertised.paths_of([one.capacity for one in several], _SLOTS, rng)
-    paths = states[0].shape[1]
+    drawn = advertised.paths_of([one.capacity for one in several], _SLOTS, rng)
+    paths = drawn[0].shape[1:]
     phase, begun = rng.integers(0, len(_GAINS), paths), rng.random(paths)
-    side = _SideBySide(several, np.tile(phase, len(several)), np.tile(begun, len(several)))
-    rates = np.zeros((len(several), max(len(one.capacity.capacity) for one in several)))
-    for row, one in zip(rates, several, strict=True):
-        row[: len(one.capacity.capacity)] = one.capacity.capacity
-    place = np.repeat(np.arange(len(several)) * rates.shape[1], paths)
+    side = _SideBySide(several, phase, begun)
+    states = np.stack(drawn, axis=1)
     for first in range(0, _SLOTS, _ROUNDS):
-        rounds = np.concatenate([one[first : first + _ROUNDS] for one in states], axis=1) + place
-        side.go_on(first, rates.take(rounds))
-    shares = side.served.reshape(len(several), paths).sum(axis=1) / side.offered.reshape(len(several), paths).sum(
-        axis=1
-    )
-    return [float(one) for one in shares]
+        side.go_on(first, states[first : first + _ROUNDS])
+    return [
+        float(served.sum() / _offered(one.capacity.capacity, drawn[_WARM_UP:]))
+        for served, one, drawn in zip(side.served, several, drawn, strict=True)
+    ]
+
+
+def _offered(rates: Array, states: advertised.States) -> float:
+    """Packets that the link could carry in slots of these states."""
+    return float(sum(rate * np.count_nonzero(states == state) for state, rate in enumerate(rates)))
 
 
 class _SideBySide:
-    """Sample paths of one or more paths, all arrays of the shape (sample paths,)."""
+    """Sample paths of several paths, shape (paths, sample paths).
+
+    Those of the same number are drawn by the same random numbers, so that from path to path capacities are mostly the
+    same, and so is what BBR makes of them, unless the paths differ in anything else.  What it does in ten slots follows
+    from the state before and from their capacities.  So it is found for the first of neighbours in which both are the
+    same, a *leader*, in arrays of shape (leaders,), and the others follow.
+    """
 
     def __init__(self, several: Sequence[Parameters], phase: NDArray[np.int64], begun: Array) -> None:
-        paths = phase.size // len(several)
-        round_trip_s = np.repeat([one.round_trip_s for one in several], paths)
-        self._room = np.repeat([float(one.waiting_packets) for one in several], paths)
+        shape = len(several), phase.size
+        rates = np.zeros((len(several), max(len(one.capacity.capacity) for one in several)))
+        for row, one in zip(rates, several, strict=True):
+            row[: len(one.capacity.capacity)] = one.capacity.capacity
+        of_path = np.array([[one.round_trip_s, float(one.waiting_packets)] for one in several])
+        self._is_other = np.ones(len(several), dtype=bool)
+        """Whether a path differs from the one before it in more than how its capacity changes."""
+        self._is_other[1:] = (np.diff(np.concatenate([of_path, rates], axis=1), axis=0) != 0).any(axis=1)
+        self._rates, self._room = rates, of_path[:, 1]
         self._gains = _GAINS[(phase + np.arange(len(_GAINS))[:, None]) % len(_GAINS)]
         # Slots are counted in two bytes each, which takes a quarter of the time; more than all need not be told apart.
-        expires = _EXPIRES_S / round_trip_s
-        self._expires = _in_bytes(np.floor(expires) + 1)
-        self._probes = _in_bytes(np.ceil(_PROBES_S / round_trip_s) + 1)
-        self._due = _in_bytes(np.floor(expires - begun * expires))  # when a queue will have lasted for too long
-        self._until = np.zeros_like(self._due)  # when it will have been drained
-        self._backlog, self.served, self.offered = np.zeros((3, phase.size))
-        self._recent: Array | None = None
+        expires = _EXPIRES_S / of_path[:, :1]
+        self._expires = _in_bytes(np.floor(expires[:, 0]) + 1)
+        self._probes = _in_bytes(np.ceil(_PROBES_S / of_path[:, 0]) + 1)
+        self.served = np.zeros(shape)
+        self._leader: NDArray[np.intp] = np.arange(phase.size * len(several)).reshape(shape)
+        """By path and sample path, where its state is among those of the leaders."""
+        self._is_new = np.broadcast_to(self._is_other[:, None], shape).copy()
+        """Whether the state differs from that of the path before."""
+        due = _in_bytes(np.floor(expires - begun * expires)).ravel()
+        # When a queue will have lasted for too long, and when it will have been drained.
+        self._state = _State(backlog=np.zeros(due.size), due=due, until=np.zeros_like(due), recent=None)
+        self._every = np.divmod(np.arange(due.size), phase.size)
+        # Where each path differs from the one before it, all lead.
+        self._all = self._of(*self._every) if self._is_other.all() else None
 
-    def go_on(self, first: int, capacities: Array) -> None:
-        """Ten slots or less, from the first one on, of these capacities, shape (slots, sample paths)."""
-        if self._recent is None:
-            self._recent = np.repeat(capacities[:1], _ROUNDS, axis=0)
-        recent, backlog, due, until = self._recent, self._backlog, self._due, self._until
+    def go_on(self, first: int, states: advertised.States) -> None:
+        """Ten slots, from the first one on, in these states of the capacities, shape (slots, paths, sample paths)."""
+        is_new = self._is_new
+        if self._all is not None:
+            served = self._state.go_on(first, self._capacity(states, *self._every), **self._all)
+            self.served += served.reshape(is_new.shape)
+            return
+        is_new[1:] |= (states[:, 1:] != states[:, :-1]).any(axis=0)
+        those = np.flatnonzero(is_new)
+        path, sample = np.divmod(those, is_new.shape[1])
+        # The leader of each is the last one that is new.
+        leader = np.zeros(is_new.shape, dtype=np.intp)
+        leader[path, sample] = np.arange(path.size)
+        np.maximum.accumulate(leader, axis=0, out=leader)
+        state = self._state.of(self._leader[path, sample])
+        served = state.go_on(first, self._capacity(states, path, sample), **self._of(path, sample))
+        self.served += served[leader]
+        self._leader, self._state = leader, state
+        # Where the state has become that of the path before, it leads no longer.
+        behind = np.flatnonzero(~self._is_other[path])
+        same = state.same(behind, leader[path[behind] - 1, sample[behind]], first + len(states))
+        is_new.flat[those[behind[same]]] = False
+
+    def _capacity(self, states: advertised.States, path: NDArray[np.intp], sample: NDArray[np.intp]) -> Array:
+        """What some sample paths carry in these states, shape (slots, sample paths)."""
+        flat = states.reshape(len(states), -1).take(path * states.shape[2] + sample, axis=1)
+        return np.asarray(self._rates.take(flat + path * self._rates.shape[1]))
+
+    def _of(self, path: NDArray[np.intp], sample: NDArray[np.intp]) -> dict[str, Any]:
+        """What else matters to BBR on some sample paths."""
+        return {
+            "room": self._room[path],
+            "gains": self._gains[:, sample],
+            "expires": self._expires[path],
+            "probes": self._probes[path],
+        }
+
+
+@dataclass(kw_only=True)
+class _State:
+    """BBR on sample paths, arrays of shape (sample paths,); times are in slots."""
+
+    backlog: Array
+    due: Slots
+    """When a queue will have lasted for too long."""
+    until: Slots
+    """When it will have been drained."""
+    recent: Array | None
+    """What was delivered in the last ten slots, shape (10, sample paths); none before the first one."""
+
+    def of(self, those: NDArray[np.intp]) -> "_State":
+        """The state of some of the sample paths, which may repeat."""
+        recent = None if self.recent is None else self.recent[:, those]
+        return _State(backlog=self.backlog[those], due=self.due[those], until=self.until[those], recent=recent)
+
+    def same(self, some: NDArray[np.intp], others: NDArray[np.intp], slot: int) -> NDArray[np.bool_]:
+        """Whether some sample paths are in the same state as others before a slot; what is over is forgotten."""
+        found: NDArray[np.bool_] = self.backlog[some] == self.backlog[others]
+        found &= self.due[some] == self.due[others]
+        found &= np.maximum(self.until[some], slot) == np.maximum(self.until[others], slot)
+        if self.recent is not None:
+            found &= (self.recent[:, some] == self.recent[:, others]).all(axis=0)
+        return found
+
+    def go_on(
+        self, first: int, capacities: Array, *, room: Array, gains: Array, expires: Slots, probes: Slots
+    ) -> Array:
+        """Ten slots, from the first one on, of capacities of shape (slots, sample paths): what is served after all.
+
+        `expires` and `probes` are the slots for which a queue may last, and for which it is drained.
+        """
+        if self.recent is None:
+            self.recent = np.repeat(capacities[:1], _ROUNDS, axis=0)
+        recent, backlog, due, until = self.recent, self.backlog, self.due, self.until
         # Of what was delivered in the ten slots before, the largest but for the first ones.
         before, since = recent.copy(), np.zeros_like(backlog)
         for number in reversed(range(_ROUNDS - 1)):
             np.maximum(before[number], before[number + 1], out=before[number])
         bandwidth, sent, window = (np.empty_like(backlog) for _ in range(3))
-        later = np.empty_like(due)
+        later, served = np.empty_like(due), np.zeros_like(backlog)
         drains, is_so = (np.empty(due.size, dtype=bool) for _ in range(2))
-        for slot, (capacity, largest, delivered) in enumerate(zip(capacities, before, recent, strict=False), first):
+        for slot, (capacity, largest, delivered) in enumerate(zip(capacities, before, recent, strict=True), first):
             np.maximum(largest, since, out=bandwidth)
             np.multiply(bandwidth, _WINDOW, out=window)
             window -= backlog
-            np.multiply(self._gains[slot % len(_GAINS)], bandwidth, out=sent)
+            np.multiply(gains[slot % len(_GAINS)], bandwidth, out=sent)
             np.minimum(sent, window, out=sent)
             np.maximum(sent, 0, out=sent)
             np.greater(until, slot, out=drains)
@@ -113,20 +205,20 @@ class _SideBySide:
             backlog += sent
             np.minimum(backlog, capacity, out=delivered)
             backlog -= delivered
-            np.minimum(backlog, self._room, out=backlog)
+            np.minimum(backlog, room, out=backlog)
             if slot >= _WARM_UP:
-                self.served += delivered
-                self.offered += capacity
+                served += delivered
             delivered[draining] = 0
             np.maximum(since, delivered, out=since)
-            np.add(self._expires, slot, out=later, casting="same_kind")
+            np.add(expires, slot, out=later, casting="same_kind")
             np.less_equal(backlog, _EMPTY, out=is_so)
             np.copyto(due, later, where=is_so)
             np.less_equal(due, slot, out=is_so)
             np.greater(is_so, drains, out=is_so)
             np.copyto(due, later, where=is_so)
-            np.add(self._probes, slot + 1, out=later, casting="same_kind")
+            np.add(probes, slot + 1, out=later, casting="same_kind")
             np.copyto(until, later, where=is_so)
+        return served
 
 
 def _in_bytes(slots: Array) -> NDArray[np.int16]:

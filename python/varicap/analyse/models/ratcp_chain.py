@@ -201,24 +201,26 @@ def _avoid(paths: Paths, met: Met) -> Branches:
     ceiling = np.where(paths.clip_at_ack[states.path], rate_window - window, acks)
     growth_chance = growths(acks, paths.growth[states.path] / window, np.minimum(ceiling, acks))
     # By their growth first, which `Slots.avoid` wants to ascend.
-    chance = growth_chance.T[:, :, None] * _phases(paths, met)
-    growth, part, phase = np.nonzero(chance)
-
-    now = states[part]
-    slots = _slots(paths, met[part], phase)
-    slots.run(now.delay - acks[part], 0)
-    slots.avoid(acks[part], growth)
-    backlog = slots.backlog(paths.slot[now.path])
+    growth, part = np.nonzero(growth_chance.T)
+    phases = _phases(paths, met)[part]
+    branch, phase = np.nonzero(phases)
+    growth, part = growth[branch], part[branch]
+    chance = growth_chance[part, growth] * phases[branch, phase]
+    delay, acks, window = states.delay[part], acks[part], window[part]
+    slots = _slots(paths, met, part, phase)
+    slots.run(delay - acks, 0)
+    slots.avoid(acks, growth)
+    backlog, carried = slots.backlog(paths.slot[states.path][part]), states.backlog[part] + slots.admitted
     return Branches(
         source=part,
-        chance=chance[growth, part, phase],
-        reward=(now.delay + np.where(slots.lost, now.backlog + slots.admitted, 0)).astype(float),
+        chance=chance,
+        reward=(delay + np.where(slots.lost, carried, 0)).astype(float),
         lost=slots.lost,
         kind=np.where(slots.lost, LOST, AVOIDANCE),
         backlog=np.where(slots.lost, 0, backlog),
-        delay=np.where(slots.lost, 0, now.backlog + slots.admitted - backlog),
-        window=np.where(slots.lost, 0, window[part] + growth),
-        ssthresh=np.where(slots.lost, _ssthresh(paths, window[part] + slots.growth), 0),
+        delay=np.where(slots.lost, 0, carried - backlog),
+        window=np.where(slots.lost, 0, window + growth),
+        ssthresh=np.where(slots.lost, _ssthresh(paths, window + slots.growth), 0),
     )
 
 
@@ -245,7 +247,7 @@ def _start_slowly(paths: Paths, met: Met) -> Branches:
     part, phase = np.nonzero(chance)
     now = met.states[part]
     grown = np.minimum(2 * now.window, now.ssthresh)
-    slots = _slots(paths, met[part], phase)
+    slots = _slots(paths, met, part, phase)
     twice = np.minimum(grown - now.window, now.delay)
     slots.run(twice, 2)
     slots.run(now.delay - twice, 1)
@@ -266,15 +268,14 @@ def _start_slowly(paths: Paths, met: Met) -> Branches:
 def changes(paths: Paths, slots: Met, branches: Branches) -> tuple[NDArray[np.intp], Counts, Counts]:
     """Each branch times each way in which the capacity may change in it: branch, steps, and its last state."""
     size = paths.leads.shape[1]
-    met = slots[branches.source]
-    first = met.states.before * size + met.now
-    twice = met.states.kind == LOST
+    now, twice = slots.now[branches.source], (slots.states.kind == LOST)[branches.source]
+    first = (slots.states.before * size + slots.now)[branches.source]
     once, again = np.flatnonzero(~twice), np.flatnonzero(twice)
-    pair, after = np.nonzero(paths.leads[met.states.path[again], met.now[again]])
+    pair, after = np.nonzero(paths.leads[slots.states.path[branches.source[again]], now[again]])
     again = again[pair]
     branch = np.concatenate([once, again])
-    second = np.concatenate([np.full(once.size, -1), met.now[again] * size + after])
-    return branch, np.stack([first[branch], second]), np.concatenate([met.now[once], after])
+    second = np.concatenate([np.full(once.size, -1), now[again] * size + after])
+    return branch, np.stack([first[branch], second]), np.concatenate([now[once], after])
 
 
 def enter(paths: Paths, of: Counts, branches: Branches, branch: NDArray[np.intp], before: Counts) -> States:
@@ -323,16 +324,17 @@ def _rate_window(paths: Paths, of: Counts, states: Counts, otherwise: Counts) ->
     return otherwise if paths.rate_window is None else paths.rate_window[of, states]
 
 
-def _slots(paths: Paths, met: Met, phase: NDArray[np.intp]) -> Slots:
+def _slots(paths: Paths, met: Met, part: NDArray[np.intp], phase: NDArray[np.intp]) -> Slots:
+    """Some of these slots, which may repeat, each in a phase."""
     states = met.states
     slot, service = paths.slot[states.path], paths.service[states.path, met.now]
     # In a slot with one transmission more than fits, the first began in the slot before.
-    begun = phase * (np.ceil(slot / service - EPSILON) * service - slot)
+    begun = phase * (np.ceil(slot / service - EPSILON) * service - slot)[part]
     return Slots(
-        work=np.maximum(0.0, states.backlog * service - begun),
-        spacing=spacing(slot, states.delay, paths.service[states.path, states.before]),
-        service=service,
-        room=paths.room[states.path],
+        work=np.maximum(0.0, (states.backlog * service)[part] - begun),
+        spacing=spacing(slot, states.delay, paths.service[states.path, states.before])[part],
+        service=service[part],
+        room=paths.room[states.path][part],
     )
 
 

@@ -18,6 +18,7 @@ Source: the sender of [ratcp, §II, §V-A], with RFC 6298's estimator; the recur
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 from math import inf
 
 MOST_PACKETS = 200_000
@@ -315,18 +316,16 @@ class _Session:
                 following += 1
             if window < threshold or early or not following == expected == done + window or counted % 1 or not least_s:
                 continue
-            # Until the window opens, each acknowledgement lets one packet go.
-            alike = min(window - counted - 1, most - following, last - done)
-            if window >= limit:
-                alike = min(alike, quiet_acks - quiet)
-            if alike < 1 or smoothed is None or _AGAIN in first_sent:
+            if smoothed is None or _AGAIN in first_sent:
                 continue
-            heard_of, smoothed, deviation = self._one_by_one(done, int(alike), smoothed, deviation)
+            self.window, self._counted, self._smoothed, self._deviation = window, counted, smoothed, deviation
+            heard_of = self._avoid(done, packets=most - following, acks=last - done, quiet_acks=quiet_acks - quiet)
             if heard_of:
-                done, following, expected = done + heard_of, following + heard_of, expected + heard_of
-                counted, quiet, is_sampled = counted + heard_of, quiet + heard_of, True
+                window, counted, smoothed, deviation = self.window, self._counted, self._smoothed, self._deviation
+                done, quiet, is_sampled = done + heard_of, quiet + heard_of, True
+                following = expected = done + int(window)
                 now = since = first_sent[-1]
-                expires, window = now + least_s, float(window)  # RATCP's limit is a whole number
+                expires = now + least_s
         if is_sampled and smoothed is not None:
             self._rto = path.timer.rto_s(smoothed, deviation)
         if done > self.acknowledged:
@@ -336,29 +335,73 @@ class _Session:
         self.sent += following - self.next
         self.acknowledged, self.next, self._expected = done, following, expected
 
-    def _one_by_one(self, done: int, most: int, smoothed: float, deviation: float) -> tuple[int, float, float]:
-        """Hear acknowledgements beyond `done`, of which each lets one packet go, while each is in time and finds room.
+    def _avoid(self, done: int, *, packets: float, acks: float, quiet_acks: float) -> int:
+        """Hear acknowledgements of congestion avoidance beyond `done`, each of one packet, and return how many.
 
-        How many, `most` at most, and the smoothed RTT and its deviation after them [s].
+        It ends before one that comes too late, or lets a packet go that would be lost; and with so many packets sent,
+        or acknowledgements heard, or heard with a window at its limit.  What is in flight fills the window.
         """
-        path, acks, at_link, first_sent = self.parameters, self._acks, self._at_link, self._first_sent
-        room, delay_s, transmission_s = path.room_packets, path.delay_s, 1 / path.capacity_pps
-        least_s, window, expires = path.timer.minimum_s, len(first_sent), first_sent[-1] + path.timer.minimum_s
-        for asks in range(done + 1, done + 1 + most):
-            heard, asked = acks[0]
-            if asked != asks or heard > expires or (at_link[0] > heard and len(at_link) == room):
-                return asks - done - 1, smoothed, deviation
-            acks.popleft()
-            expires = heard + least_s
-            error = smoothed - (heard - first_sent.popleft())
+        if [asked for _, asked in self._acks] != list(range(done + 1, done + 1 + len(self._acks))):
+            return 0
+        room, limit, least_s = self.parameters.room_packets, self.limit, self.parameters.timer.minimum_s
+        delay_s, transmission_s = self.parameters.delay_s, 1 / self.parameters.capacity_pps
+        window, counted, smoothed, deviation = self.window, self._counted, self._smoothed or 0.0, self._deviation
+        # Lists that grow while they are read: when acknowledgements are heard, when what they answer was sent, and when
+        # the packet leaves whose place the next one takes.
+        heard_at, sent_at = [heard for heard, _ in self._acks], list(self._first_sent)
+        leave_at = [-inf] * (room - len(self._at_link)) + list(self._at_link)
+        leaves, expires = leave_at[-1], sent_at[-1] + least_s
+        heards, sents, places = iter(heard_at), iter(sent_at), iter(leave_at)
+        in_flight, heard_of, growths = len(sent_at), 0, 0
+        while True:
+            run = min(window - counted - 1, packets - heard_of - growths, acks - heard_of)
+            if window >= limit:
+                run = min(run, quiet_acks - heard_of)
+            for _, heard, sent, place in zip(range(int(run)), heards, sents, places, strict=False):
+                if heard > expires or place > heard:
+                    break
+                expires = heard + least_s
+                error = smoothed - (heard - sent)
+                deviation += ((error if error > 0 else -error) - deviation) / 4
+                smoothed -= error / 8
+                sent_at.append(heard)
+                leaves = (leaves if leaves > heard else heard) + transmission_s
+                leave_at.append(leaves)
+                heard_at.append(leaves + delay_s)
+            before, heard_of = heard_of, len(sent_at) - in_flight - growths
+            if heard_of > before:
+                counted, window = counted + heard_of - before, float(window)  # RATCP's limit is a whole number
+            more = 1 if window < limit else 0
+            if counted + 1 < window or heard_of >= acks or heard_of + growths >= packets:
+                break
+            if window + more > limit or (not more and heard_of >= quiet_acks):
+                break
+            # An acknowledgement with which the window opens, and which lets two packets go below the limit.
+            heard, here = heard_at[heard_of], heard_of + growths
+            if heard > expires or leave_at[here] > heard or (more and (room == 1 or leave_at[here + 1] > heard)):
+                break
+            next(heards), next(places)
+            error = smoothed - (heard - next(sents))
             deviation += ((error if error > 0 else -error) - deviation) / 4
             smoothed -= error / 8
-            first_sent.append(heard)
-            leaves = at_link[-1]
-            leaves = (leaves if leaves > heard else heard) + transmission_s
-            at_link.append(leaves)
-            acks.append((leaves + delay_s, asked + window))
-        return most, smoothed, deviation
+            expires = heard + least_s
+            for _ in range(1 + more):
+                sent_at.append(heard)
+                leaves = (leaves if leaves > heard else heard) + transmission_s
+                leave_at.append(leaves)
+                heard_at.append(leaves + delay_s)
+            if more:
+                next(places)
+            heard_of, growths, counted = heard_of + 1, growths + more, counted + 1 - window
+            window = window + 1 if more else limit
+        if heard_of:
+            self._acks.clear()
+            self._acks.extend(zip(heard_at[heard_of:], count(done + heard_of + 1), strict=False))
+            self._first_sent.clear()
+            self._first_sent.extend(sent_at[heard_of:])
+            self._at_link.extend(leave_at[room:])
+            self.window, self._counted, self._smoothed, self._deviation = window, counted, smoothed, deviation
+        return heard_of
 
     def _hear(self, asked: int) -> None:
         fresh = asked - self.acknowledged

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 _LEVELS = 3
 """Of the rate that EFFCAP advertises: each multiplies the states."""
-_MOST = 9
-"""States of capacity and advertised rate: with more of them a solution may take seconds."""
 
 
 class RateControl(Together):
@@ -72,13 +70,9 @@ class RateControl(Together):
         source = path.flow["abr"]
         constant = None if source is None else source["rate_bps"]
         follows = source is not None and constant is None and path.flow["feedback"] is not None
+        estimator = choice(path.flow["feedback"]["estimator"])[0] if follows else None
         link = (yield from chains.advertising(path, lasting, _LEVELS)) if follows else None
         states = lasting if link is None else link.capacity
-        if states is not lasting and len(states.capacity) > max(_MOST, len(lasting.capacity)):
-            raise ValueError(
-                f"{len(lasting.capacity)} rates and what is advertised of them are {len(states.capacity)} states: the "
-                f"model of packets takes {_MOST}"
-            )
         chain = SlottedChain(states.capacity / slot_packets, states.transition)
         whole_pps = slot_packets / path.base_rtt_s
         found = yield from renewal.solve(
@@ -105,6 +99,7 @@ class RateControl(Together):
             strained=(
                 *found.validity,
                 *_late(path),
+                *(chains.far_apart(path) if estimator == "effective" else ()),
                 *timeout.strained(path, found.timeouts_per_slot / path.base_rtt_s),
             ),
         )

@@ -82,17 +82,16 @@ class Alike:
 class _Keys:
     """The keys in force on a route, with the values of the scenario that was seen last."""
 
-    def __init__(self, keys: Sequence[Key], places: Sequence[list[str] | None], document: Any) -> None:
+    def __init__(self, keys: Sequence[Key], places: Sequence[tuple[str, ...] | None], document: Any) -> None:
         self._keys = list(keys)
-        tables = list(dict.fromkeys(tuple(place[:-1]) for place in places if place is not None))
-        self._tables = [list(place) for place in tables]
+        self._tables = list(dict.fromkeys(place[:-1] for place in places if place is not None))
         self._values: list[tuple[int, int, Any, Any]] = []
         """Of each key whose value may change: its number, and of its value the table, the place in it, and itself."""
         for number, place in enumerate(places):
             if place is not None:
                 table = _at(document, place[:-1])
                 word = int(place[-1]) if isinstance(table, list) else place[-1]
-                self._values.append((number, tables.index(tuple(place[:-1])), word, table[word]))
+                self._values.append((number, self._tables.index(place[:-1]), word, table[word]))
 
     def of(self, document: Any) -> tuple[Key, ...]:
         """The keys with the values of this scenario."""
@@ -110,11 +109,11 @@ class _Keys:
 
 
 _NOT_THERE = (KeyError, IndexError, TypeError)
-_ELSEWHERE: list[str] = []
+_ELSEWHERE: tuple[str, ...] = ()
 """Stands for the place of a value that is not in the scenario as it is shown."""
 
 
-def _place(key: Key, document: Any) -> list[str] | None:
+def _place(key: Key, document: Any) -> tuple[str, ...] | None:
     """Where a value stands; none if the same is shown whatever the numbers are."""
     place = words(key.path)
     try:

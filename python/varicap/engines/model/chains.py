@@ -82,12 +82,7 @@ def beyond_the_grid(path: FlowPath, *, shortest: float, least_room: float) -> It
     share of what the fastest rate carries in a round trip.
     """
     key, carried = f"{path.link['path']}.capacity", packets_per_slot(path)
-    apart = float(carried.max() / max(carried.min(), 1e-300))
-    if apart > _APART and carried.min() > 0:
-        yield (
-            f"{key}: its fastest rate is {apart:.3g} times its slowest (above {_APART:g}): the model was compared "
-            "with the simulator on few such chains"
-        )
+    yield from far_apart(path)
     lasts = float(holding_s(path).min()) / path.base_rtt_s
     if lasts < shortest * (1 - _ROUNDING):
         yield (
@@ -99,6 +94,17 @@ def beyond_the_grid(path: FlowPath, *, shortest: float, least_room: float) -> It
         yield (
             f"{path.link['path']}.queue: it holds {share:.2g} of what the fastest rate carries in a round trip (below "
             f"{least_room:g}): the model was not compared with the simulator there"
+        )
+
+
+def far_apart(path: FlowPath) -> Iterator[str]:
+    """What strains a model where the rates are further apart than they mostly were in the comparison."""
+    carried = packets_per_slot(path)
+    apart = float(carried.max() / max(carried.min(), 1e-300))
+    if apart > _APART and carried.min() > 0:
+        yield (
+            f"{path.link['path']}.capacity: its fastest rate is {apart:.3g} times its slowest (above {_APART:g}): the "
+            "model was compared with the simulator on few such chains"
         )
 
 

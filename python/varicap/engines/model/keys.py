@@ -12,6 +12,7 @@ value, as in ``tcp.timer = linux``, the key is known with that value only.
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import varicap._core as _core
@@ -152,18 +153,19 @@ def unknown(
             yield f"{key.path} = {key.value}: the model takes no account of it"
 
 
-def words(key: str) -> list[str]:
-    """The words of a dotted path, of which some may be in quotes.
+@lru_cache(maxsize=4096)
+def words(key: str) -> tuple[str, ...]:
+    """The words of a dotted path, of which some may be in quotes; one scenario after the other has the same.
 
     >>> words('flows."a.b".tcp')
-    ['flows', 'a.b', 'tcp']
+    ('flows', 'a.b', 'tcp')
     """
     found: list[str] = []
     place: Any = tomllib.loads(f"{key} = 0")
     while isinstance(place, dict):
         ((word, place),) = place.items()
         found.append(word)
-    return found
+    return tuple(found)
 
 
 def _table_of(document: Any, key: str) -> tuple[Any, str]:
