@@ -53,8 +53,11 @@ extension = $(call features,varicap-py) $(if $(filter dev,$(1)),--features varic
 
 # Steps that compute beside steps that wait for the network.
 beside = $(MAKE) --no-print-directory --jobs 2
+# From a program of ours.
+again = $(MAKE) --no-print-directory $(MAKEOVERRIDES)
+RUST_TESTED := $(VENV)/.rust-tested
 
-.PHONY: help setup web explore test-web run quick test test-compiled built test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup web explore test-web run quick test test-compiled test-rust test-rust-real-time test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -128,15 +131,15 @@ run: setup ## the main job: today's TCPs on an LTE-like link, each alone and the
 	@$(BIN)/varicap report $(OUT)/today
 	$(BIN)/varicap run examples/today.toml --set isolate=false --no-plot -o $(OUT)/together
 
-# Python's tests need the extension module alone: the rest of Rust compiles, and is tested, beside them. What is in real
-# time comes last.
+# Python's tests need the extension module alone. Those in real time wait for most of their time, in which the rest of Rust
+# compiles, and is tested; what is left of that when they end goes on beside the other tests.
 test: ## every test
 	+@$(beside) $(ANY:$(EXTENSION)%=$(COMPILED)%) $(DEV_PACKAGES)
 	@$(MAKE) --no-print-directory $(ANY) $(BROWSER)
-	+@$(beside) test-rust test-python
-	@$(MAKE) --no-print-directory test-real-time
-
-built: test-compiled $(CHECKED) ## what `make test` and `make checked` build of Rust, without running it
+	@rm -f $(RUST_TESTED)
+	@MAKEFLAGS= $(BIN)/python tools/meanwhile.py "$(again) test-real-time" "$(again) test-rust && touch $(RUST_TESTED)"
+	+@$(beside) $$([ -e $(RUST_TESTED) ] || echo test-rust) test-python
+	@$(MAKE) --no-print-directory test-rust-real-time
 
 # Not the examples, of which `make lint` says whether they compile: as tests they took a seventh of the time.
 test-compiled: $(FEATURES)
@@ -150,6 +153,9 @@ test-rust: test-compiled
 	cargo test --workspace --lib $(RUST_SIMULATED:%=--test %) --locked --quiet $(call features,varicap-testbed)
 	MAKEFLAGS= cargo test --workspace --doc --locked --quiet $(call features,varicap-testbed)
 
+test-rust-real-time: test-compiled
+	cargo test --workspace $(RUST_REAL_TIME:%=--test %) --locked --quiet $(call features,varicap-testbed)
+
 # The grids that the bounds of the models are made of run in CI (GRIDS=yes); a part of each runs everywhere.
 test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal -m "not real_time$(if $(GRIDS),, and not grid)"
@@ -157,8 +163,7 @@ test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
 # The longest first, and those that take an instant at the end: workers take one test after the other.
 REAL_TIME = tests/test_validate.py tests/test_bpf.py $$(grep -lw real_time tests/test_*.py)
 
-test-real-time: $(ANY) $(DEV_PACKAGES) $(FEATURES)
-	cargo test --workspace $(RUST_REAL_TIME:%=--test %) --locked --quiet $(call features,varicap-testbed)
+test-real-time: $(ANY) $(DEV_PACKAGES)
 	$(BIN)/python -m pytest --quiet --numprocesses auto --maxschedchunk 1 -m "real_time and not alone" $(REAL_TIME)
 	$(BIN)/python -m pytest --quiet -m alone $(REAL_TIME)
 

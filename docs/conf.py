@@ -23,6 +23,7 @@ extensions = [
     "commands",
     "docstrings",
     "mathml",
+    "navigation",
     "notebooks",
 ]
 exclude_patterns = ["_build", "_ext"]

@@ -31,8 +31,8 @@ Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """More workers than processors: tests wait for programs, files and clocks for half of their time, or for nearly all
-    of it where they are in real time."""
+    """More workers than processors: now and then tests wait for programs, files and clocks, for a tenth of their time
+    where nothing else runs, and for nearly all of it where they are in real time."""
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     is_real_time = config.option.markexpr.startswith("real_time")
     return processors + min(processors, 4) * (2 if is_real_time else 1)

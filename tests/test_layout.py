@@ -145,7 +145,7 @@ def test_every_file_of_rust_tests_is_in_the_program_that_runs_them(listing: Path
 
 @pytest.mark.parametrize("package", sorted(ROOT.glob("crates/**/Cargo.toml")), ids=lambda path: path.parent.name)
 def test_every_program_of_rust_tests_is_run(package: Path) -> None:
-    command = ["make", "--dry-run", "test-rust", "test-real-time"]
+    command = ["make", "--dry-run", "test-rust", "test-rust-real-time"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     described = tomllib.loads(package.read_text())
     programs = {program["name"] for program in described.get("test", [])}

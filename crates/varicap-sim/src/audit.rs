@@ -7,15 +7,6 @@ use varicap_units::Bytes;
 use crate::connection::Connection;
 use crate::packet::Packet;
 
-/// The segments of one connection in one direction.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    sent: u64,
-    arrived: u64,
-    lost: u64,
-    inside: u64,
-}
-
 /// A connection and a direction: what the packet of a segment says of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holder {
@@ -25,42 +16,73 @@ struct Holder {
 }
 
 impl Holder {
+    #[inline]
     fn of(packet: &Packet) -> Holder {
         Holder { owner: packet.owner(), generation: packet.generation(), is_reverse: packet.is_reverse() }
     }
 }
 
+/// The segments of one connection in one direction.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    holder: Holder,
+    sent: u64,
+    arrived: u64,
+    lost: u64,
+    inside: u64,
+}
+
 /// Follows the segments of each connection from end to end.
 #[derive(Debug, Default)]
 pub struct Audit {
-    /// The counts of each slot's connections, by generation and direction.
-    connections: Vec<Vec<[Counts; 2]>>,
-    /// Whose segment lies in each place of the pool.
-    holders: Vec<Option<Holder>>,
+    /// The counts of each connection that there was, in each direction.
+    counts: Vec<Counts>,
+    /// Where the counts of the last connection in each slot are, by direction.
+    last: Vec<[u32; 2]>,
+    /// Where the counts are of whose segment lies in each place of the pool.
+    held: Vec<u32>,
 }
 
+/// No counts.
+const NONE: u32 = u32::MAX;
+
 impl Audit {
-    fn counts(&mut self, holder: Holder) -> &mut Counts {
-        let generations = grown(&mut self.connections, holder.owner as usize);
-        &mut grown(generations, usize::from(holder.generation))[usize::from(holder.is_reverse)]
+    /// The place of the counts of a segment that is sent.
+    #[inline]
+    fn place(&mut self, holder: Holder) -> u32 {
+        let last = grown(&mut self.last, holder.owner as usize, [NONE; 2])[usize::from(holder.is_reverse)];
+        match self.counts.get(last as usize) {
+            Some(counts) if counts.holder == holder => last,
+            _ => self.begin(holder),
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, holder: Holder) -> u32 {
+        let place = self.counts.len() as u32;
+        self.counts.push(Counts { holder, sent: 0, arrived: 0, lost: 0, inside: 0 });
+        grown(&mut self.last, holder.owner as usize, [NONE; 2])[usize::from(holder.is_reverse)] = place;
+        place
     }
 
     /// The connection in slot `owner` is new: generations wrap, and an earlier one may have had its number.
     pub fn on_open(&mut self, owner: u32, generation: u16) {
         for is_reverse in [false, true] {
-            *self.counts(Holder { owner, generation, is_reverse }) = Counts::default();
+            self.begin(Holder { owner, generation, is_reverse });
         }
     }
 
     /// An endpoint sends the segment of `packet`.
+    #[inline]
     pub fn on_sent(&mut self, packet: &Packet) {
-        let holder = Holder::of(packet);
-        let before = grown(&mut self.holders, packet.segment() as usize).replace(holder);
-        assert_eq!(before, None, "the place of a segment under way is used for another one");
-        self.counts(holder).sent += 1;
+        let place = self.place(Holder::of(packet));
+        let before = std::mem::replace(grown(&mut self.held, packet.segment() as usize, NONE), place);
+        assert!(before == NONE, "the place of a segment under way is used for another one: {packet:?}");
+        self.counts[place as usize].sent += 1;
     }
 
     /// The segment of `packet` has come to its endpoint.
+    #[inline]
     pub fn on_arrived(&mut self, packet: &Packet) {
         self.release(packet).arrived += 1;
     }
@@ -70,37 +92,39 @@ impl Audit {
         self.release(packet).lost += 1;
     }
 
+    #[inline]
     fn release(&mut self, packet: &Packet) -> &mut Counts {
-        let holder = Holder::of(packet);
-        let held = grown(&mut self.holders, packet.segment() as usize).take();
-        assert_eq!(held, Some(holder), "a packet carries the segment that was sent with it");
-        self.counts(holder)
+        let place = std::mem::replace(grown(&mut self.held, packet.segment() as usize, NONE), NONE);
+        let counts = self.counts.get_mut(place as usize).expect("a packet carries a segment that was sent");
+        assert!(
+            counts.holder == Holder::of(packet),
+            "a packet carries the segment that was sent with it: {packet:?}"
+        );
+        counts
     }
 
     /// Asserts that of each connection sent = arrived + lost + inside, and that what left a sender is what it counted.
     pub fn assert_conserved(&mut self, connections: &[Connection]) {
-        for holder in self.holders.clone().into_iter().flatten() {
-            self.counts(holder).inside += 1;
+        for &place in self.held.iter().filter(|&&place| place != NONE) {
+            self.counts[place as usize].inside += 1;
         }
-        for (owner, generations) in self.connections.iter().enumerate() {
-            for (generation, counts) in generations.iter().flatten().enumerate() {
-                let Counts { sent, arrived, lost, inside } = *counts;
-                let name = format!("connection {owner}, generation {}", generation / 2);
-                assert_eq!(
-                    sent,
-                    arrived + lost + inside,
-                    "{name}: segments that were sent got lost track of"
-                );
-            }
+        for Counts { holder, sent, arrived, lost, inside } in &self.counts {
+            assert_eq!(
+                *sent,
+                arrived + lost + inside,
+                "connection {}, generation {}: segments that were sent got lost track of",
+                holder.owner,
+                holder.generation
+            );
         }
         for (owner, connection) in (0..).zip(connections) {
             let holder = Holder { owner, generation: connection.generation(), is_reverse: false };
             let (sent, delivered) = (connection.sender.sent(), connection.receiver.delivered());
             assert!(delivered <= sent, "connection {owner}: {delivered} B were delivered, {sent} B sent");
             let counted = connection.sender.counters().sent_packets;
+            let place = self.place(holder);
             assert_eq!(
-                self.counts(holder).sent,
-                counted,
+                self.counts[place as usize].sent, counted,
                 "connection {owner}: segments that its sender counted"
             );
         }
@@ -124,10 +148,11 @@ pub fn assert_received(flows: &[(Option<usize>, FlowTotals)], links: &[LinkTotal
     }
 }
 
-/// Entry `index` of a list, which grows with empty ones as far as needed.
-fn grown<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+/// Entry `index` of a list, which grows as far as needed.
+#[inline]
+fn grown<T: Clone>(list: &mut Vec<T>, index: usize, empty: T) -> &mut T {
     if list.len() <= index {
-        list.resize(index + 1, T::default());
+        list.resize(index + 1, empty);
     }
     &mut list[index]
 }
@@ -157,8 +182,38 @@ mod tests {
     fn a_segment_that_leaves_the_books_is_noticed() {
         let mut audit = Audit::default();
         audit.on_sent(&packet(0, 7));
-        audit.holders.clear();
+        audit.held.clear();
         audit.assert_conserved(&[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "used for another one")]
+    fn two_segments_in_one_place_are_noticed() {
+        let mut audit = Audit::default();
+        audit.on_sent(&packet(0, 7));
+        audit.on_sent(&packet(0, 8));
+    }
+
+    #[test]
+    #[should_panic(expected = "that was sent")]
+    fn a_segment_that_arrives_twice_is_noticed() {
+        let mut audit = Audit::default();
+        audit.on_sent(&packet(0, 7));
+        audit.on_arrived(&packet(0, 7));
+        audit.on_arrived(&packet(0, 7));
+    }
+
+    #[test]
+    fn a_packet_of_an_earlier_connection_is_not_the_next_ones() {
+        let mut audit = Audit::default();
+        audit.on_sent(&packet(0, 7));
+        audit.on_open(7, 1);
+        audit.on_sent(&packet(1, 7));
+        audit.on_arrived(&packet(0, 7));
+        audit.on_lost(&packet(1, 7));
+        let found: Vec<_> =
+            audit.counts.iter().map(|counts| (counts.sent, counts.arrived, counts.lost)).collect();
+        assert_eq!(found, [(1, 1, 0), (1, 0, 1), (0, 0, 0)]);
     }
 
     fn totals(in_order: u64, delivered: u64) -> FlowTotals {

@@ -267,8 +267,8 @@ fn the_mean_delay_of_a_path_is_that_of_its_processes() {
 #[test]
 fn linux_reno_without_sack_is_reproduced() {
     // The kernel testbed's numbers for this path: 686 kb/s steady goodput, cwnd 14 to 29, period 2.18 s. Bound: 3 %.
-    let text =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fixed.toml")).unwrap();
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples/fixed.toml"))
+        .unwrap();
     let with_sack = "tcp = { congestion = \"reno\" }";
     assert!(text.contains(with_sack), "the example has become another one");
     let text = text.replace(with_sack, "tcp = { recovery = \"newreno\", congestion = \"reno\" }");
