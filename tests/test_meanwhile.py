@@ -26,7 +26,16 @@ def test_whichever_fails_fails(code: int, of_other: int, found: int, tmp_path: P
     assert meanwhile.main(f"{ended}; exit {code}", f"echo $$ > {number}; exit {of_other}") == found
 
 
-def test_what_is_not_done_in_time_is_stopped_with_all_that_it_has_started(tmp_path: Path) -> None:
+def test_what_is_nearly_done_may_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meanwhile, "GRACE_S", 60.0)
+    assert meanwhile.main("true", f"sleep 0.5; touch {tmp_path}/done") == 0
+    assert (tmp_path / "done").exists()
+
+
+def test_what_is_not_done_in_time_is_stopped_with_all_that_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meanwhile, "GRACE_S", 0.1)
     number = tmp_path / "process"
     begun = time.monotonic()
     assert meanwhile.main(until(f"[ -s {number} ]"), f"sleep 60 & echo $! > {number}; wait; touch {tmp_path}/done") == 0

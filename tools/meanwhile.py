@@ -1,8 +1,9 @@
 """Runs a command that mostly waits, and meanwhile another that computes: `meanwhile.py WAITING COMPUTING`.
 
 What computes gives way to everything else on the machine, so that a test in real time finds a processor whenever it
-wants one.  Once the first command has ended, the second is stopped: whoever wants it to end starts it again, where it
-goes on.  Both are commands of a shell.  The exit code is that of the first, or of the second if it ended in time.
+wants one.  Soon after the first command has ended, the second is stopped: whoever wants it to end starts it again,
+where it goes on.  Both are commands of a shell.  The exit code is that of the first, or of the second if it ended in
+time.
 """
 
 import os
@@ -11,6 +12,9 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+
+GRACE_S = 15.0
+"""For what computes to end when nothing waits any more: tests that have not ended would begin again."""
 
 
 def give_way() -> None:
@@ -36,6 +40,9 @@ def main(waiting: str, computing: str) -> int:
     other = subprocess.Popen(["sh", "-c", computing], start_new_session=True, preexec_fn=give_way)
     try:
         code = subprocess.call(["sh", "-c", waiting])
+        if not code:
+            with suppress(subprocess.TimeoutExpired):
+                other.wait(GRACE_S)
     finally:
         ended = other.poll()
         if ended is None:
