@@ -272,7 +272,6 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         if connection.sender.is_due(now) {
             self.net.send_at_once(now, connection);
-            connection.sender.on_wake(now);
             self.observer.on_window(connection, now);
         }
         let due = connection.wake_by();
@@ -317,7 +316,6 @@ impl World {
         if connection.sender.is_due(now) || answers {
             connection.release = Time::NEVER;
             self.net.send_data(now, connection);
-            connection.sender.on_wake(now);
             self.observer.on_window(connection, now);
         }
         self.net.send_ack(now, connection);

@@ -124,19 +124,13 @@ impl Sender {
         self.alarm.at.min(self.release.wake_at())
     }
 
-    /// The sender is polled at `now`, as it asked to be: the next time it asks for is a later one.
-    #[inline]
-    pub fn on_wake(&mut self, now: Time) {
-        if self.alarm.at <= now {
-            self.ask_alarm(now);
-        }
-    }
-
     /// The sender is woken at `now`, as it asked to be: whether it is to be polled. If its timer was only put off it need not
     /// be, and what it remembers of the use of its window would be that of a moment at which nothing happens.
     #[inline]
     pub fn is_due(&mut self, now: Time) -> bool {
-        self.on_wake(now);
+        if self.alarm.at <= now {
+            self.ask_alarm(now);
+        }
         self.alarm.at.min(self.release.wake_at()) <= now
     }
 
