@@ -214,35 +214,55 @@ mod tests {
         RunResult { events: 0, ..result }
     }
 
+    /// Three flows over either of two `rates`, each for `holding` on average, with as much `delay` each way and `loss`; each flow
+    /// has `more`.
+    fn network([high, low]: [&str; 2], holding: &str, delay: &str, loss: f64, more: &str) -> Network {
+        let toml = format!(
+            r#"
+            duration = "20 s"
+            [topology.dumbbell.forward]
+            capacity = {{ markov = {{ rates = ["{high}", "{low}"], mean_holding = ["{holding}", "{holding}"] }} }}
+            delay = "{delay}"
+            loss = {loss:?}
+            queue = {{ drop-tail = {{ limit = "10 packets" }} }}
+            [topology.dumbbell.reverse]
+            delay = "{delay}"
+            [flows.a]
+            count = 3
+            {more}
+            "#
+        );
+        let scenario = Scenario::from_toml(&toml, "scenario", &[]).unwrap();
+        scenario.resolve(&mut |_| Err("no files".into())).unwrap()
+    }
+
     #[test]
     fn a_connection_that_is_woken_in_vain_does_nothing_else_than_before() {
-        const ADVICE: &str = "feedback = { cap = true, scone = { period = \"268 ms\", update = \"80 ms\", spread = \"40 ms\" } }";
-        const PAUSES: &str = "app = { on-off = { on = \"300 ms\", off = \"400 ms\", rate = \"3 Mbit/s\" } }";
-        const PACED: &str = "tcp.congestion = \"bbr\"";
-        for (stack, more) in
-            [("linux", ADVICE), ("rfc", ADVICE), ("linux", PAUSES), ("rfc", PAUSES), ("linux", PACED)]
+        const ADVICE: &str =
+            r#"feedback = { cap = true, scone = { period = "268 ms", update = "80 ms", spread = "40 ms" } }"#;
+        const PAUSES: &str = r#"app = { on-off = { on = "300 ms", off = "400 ms", rate = "3 Mbit/s" } }"#;
+        let (fast, slow) = (["4 Mbit/s", "1 Mbit/s"], ["400 kbit/s", "60 kbit/s"]);
+        for (rates, holding, delay, loss) in
+            [(fast, "2 s", "10 ms", 0.0), (slow, "60 ms", "10 ms", 0.3), (fast, "2 s", "150 ms", 0.001)]
         {
-            let toml = format!(
-                r#"
-                duration = "20 s"
-                tcp = {{ stack = "{stack}" }}
-                [topology.dumbbell.forward]
-                capacity = {{ markov = {{ rates = ["4 Mbit/s", "1 Mbit/s"], mean_holding = ["2 s", "2 s"] }} }}
-                delay = "10 ms"
-                queue = {{ drop-tail = {{ limit = "10 packets" }} }}
-                [topology.dumbbell.reverse]
-                delay = "10 ms"
-                [flows.a]
-                count = 3
-                jitter = "1 ms"
-                {more}
-                "#
-            );
-            let scenario = Scenario::from_toml(&toml, "scenario", &[]).unwrap();
-            let network = scenario.resolve(&mut |_| Err("no files".into())).unwrap();
-            let calm = format!("{:?}", run(&network, None));
-            for interval in [Span::from_micros(700), Span::from_millis(13)] {
-                assert_eq!(format!("{:?}", run(&network, Some(interval))), calm, "{stack} {more}");
+            for more in [
+                ADVICE,
+                PAUSES,
+                "feedback = { cap = true }",
+                r#"tcp.congestion = "bbr""#,
+                r#"tcp = { stack = "rfc", timer = "ticks" }"#,
+                &format!("tcp.stack = \"rfc\"\n{ADVICE}"),
+                &format!("tcp.stack = \"rfc\"\n{PAUSES}"),
+            ] {
+                for jitter in ["0 ms", "1 ms"] {
+                    let network =
+                        network(rates, holding, delay, loss, &format!("jitter = \"{jitter}\"\n{more}"));
+                    let calm = format!("{:?}", run(&network, None));
+                    for interval in [Span::from_micros(700), Span::from_millis(13)] {
+                        let woken = format!("{:?}", run(&network, Some(interval)));
+                        assert_eq!(woken, calm, "{holding}, {delay}, {loss}, {jitter}, {more}");
+                    }
+                }
             }
         }
     }

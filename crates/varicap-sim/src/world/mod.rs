@@ -487,7 +487,7 @@ fn respond(net: &mut Net, observer: &mut Observer, now: Time, owner: u32, connec
         net.send_data(now, connection);
     }
     observer.on_window(connection, now);
-    let due = connection.sender.poll_at();
+    let due = connection.sender.wake_by();
     net.wake_connection(now, owner, connection, due);
 }
 

@@ -102,6 +102,7 @@ impl World {
             let connection = &mut self.connections[owner as usize];
             connection.sender.look_ahead(until);
             let due = connection.wake_by();
+            debug_assert!(due > now, "connection {owner} was not woken at {due:?}, but at {now:?}");
             self.net.wake_anew(now, owner, connection, due);
         }
         near.clear();

@@ -28,7 +28,13 @@ impl Sender {
         }
         let in_flight = self.space.flight();
         self.take_new_data(segment);
-        let last = if self.recovery.tracks() { self.recovery.on_expected(now, &self.space) } else { None };
+        let mut last = None;
+        if self.recovery.tracks() {
+            last = self.recovery.on_expected(now, &self.space);
+            if last.is_none() {
+                self.alarm.follow();
+            }
+        }
         let rtt = self.sampling.on_ack(now, segment, before, self.space.max);
         let last_rtt = self.last_rtt(last, rtt);
         let newly_acked = segment.ack - before;

@@ -117,7 +117,8 @@ impl Sender {
         if at <= now { self.alarm.set(at) } else { self.alarm.put_off(at) }
     }
 
-    /// As [`Sender::poll_at`], or earlier: then there is nothing to do but to ask again. Whoever asks must come.
+    /// As [`Sender::poll_at`], or earlier: then there is nothing to do but to ask again. Whoever asks must come, and whoever polls
+    /// must ask by this: once it has come, a timer may have been put off from an instant of which nobody else knows.
     #[inline]
     pub fn wake_by(&mut self) -> Time {
         self.alarm.is_news = false;
@@ -153,9 +154,10 @@ impl Sender {
     }
 
     /// The timer waits anew from `now` on, and does not fire before `soonest`. When it does is computed then, if it still waits:
-    /// it is put off more often than it fires.
+    /// it is put off more often than it fires. What could fire at once is computed now: whoever comes at `now` is there already.
     #[inline(never)]
     fn wait_by(&mut self, now: Time, wait: Wait, soonest: Time) {
+        let soonest = if soonest > now { soonest } else { self.end_of(now, wait) };
         if self.alarm.is_news || self.alarm.at > soonest {
             self.alarm.put_off(soonest);
         }
@@ -171,7 +173,7 @@ impl Sender {
             Wait::Rto | Wait::Timeout => since + rtt.soonest_rto(),
             Wait::Probe { has_left, .. } => {
                 let from = if has_left { self.recovery.head_left_at().unwrap_or(since) } else { since };
-                rtt.soonest_probe(since, since.since(from))
+                rtt.soonest_probe(since, since.since(from), rtt.soonest_rto())
             }
         }
     }
@@ -180,11 +182,21 @@ impl Sender {
     /// than `age` ago, and the tail may be probed.
     #[inline]
     pub(super) fn wait_in_order(&mut self, now: Time, age: Span) {
-        let soonest = self.sampling.rtt.soonest_probe(now, age);
-        if self.alarm.is_news || self.alarm.at > soonest {
-            self.alarm.put_off(soonest);
+        let rtt = &self.sampling.rtt;
+        if self.alarm.is_news || self.alarm.at > rtt.soonest_probe(now, age, rtt.least_rto()) {
+            return self.wait_in_order_sooner(now, age);
         }
         (self.alarm.wait, self.alarm.since, self.alarm.leads) = (Wait::Rto, now, true);
+    }
+
+    /// As `wait_in_order`, where the timer may have to be looked at sooner than it was to be.
+    #[inline(never)]
+    fn wait_in_order_sooner(&mut self, now: Time, age: Span) {
+        let rtt = &self.sampling.rtt;
+        let soonest = rtt.soonest_probe(now, age, rtt.soonest_rto());
+        self.wait_by(now, Wait::Rto, soonest);
+        // Else it is too late to tell without looking at what is in flight.
+        self.alarm.leads = soonest > now;
     }
 
     /// The end of a wait that began at `since`.
