@@ -195,7 +195,7 @@ mod tests {
         let [mut short, mut long] = [(); 2].map(|()| Receiver::new(config, Time::ZERO));
         let (mut now, mut taken) = (Time::ZERO, 0);
         for &(place, len, flags, pause) in segments {
-            now = now + Span::from_millis(pause);
+            now += Span::from_millis(pause);
             assert_eq!(short.poll(now), long.poll(now));
             let segment = Segment { seq: 500 * place, len, flags, sent_at: now, ..Segment::default() };
             let is_late = long.is_merely_late(&segment);
