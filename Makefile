@@ -18,6 +18,7 @@ EXTENSION := $(VENV)/.extension-
 COMPILER := $(VENV)/.maturin-installed
 COMPILED := $(VENV)/.compiled-
 BROWSER := $(VENV)/.browser-looked-for
+VALGRIND := $(VENV)/.valgrind-looked-for
 
 # How the extension module is built. PROFILE=… decides; else what computes takes an optimised one, `swift` in a fresh clone:
 # within a few percent of the instructions of `release`, in half the time to compile. What tests takes any that is
@@ -97,6 +98,10 @@ $(FEATURES): $(TOOLS) tools/find_features.sh
 
 $(BROWSER): tools/find_browser.sh $(TOOLS)
 	@sh tools/find_browser.sh
+	@touch $@
+
+$(VALGRIND): tools/find_valgrind.sh $(TOOLS)
+	@sh tools/find_valgrind.sh
 	@touch $@
 
 $(COMPILED)%: $(COMPILER) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
@@ -196,7 +201,7 @@ bpf: ## the object of the congestion control that runs inside the kernel, from i
 bench: $(RELEASED) ## the standard workloads: ns per delivered packet, packets per CPU second, memory
 	$(BIN)/varicap bench
 
-instructions: ## the simulator's instructions per packet, beside the record in bench (needs valgrind)
+instructions: $(VALGRIND) ## the simulator's instructions per packet, beside the record in bench (needs valgrind)
 	python3 tools/count_instructions.py
 
 reproduce: setup ## the papers, claim by claim
