@@ -5,13 +5,12 @@ Where all processors are busy it hardly gets any time, so that it is a shell and
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import meanwhile
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are seen by other means")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and SCHED_IDLE is Linux's")
 
 
 def until(condition: str) -> str:
@@ -37,9 +36,7 @@ def test_what_is_not_done_in_time_is_stopped_with_all_that_it_has_started(
 ) -> None:
     monkeypatch.setattr(meanwhile, "GRACE_S", 0.1)
     number = tmp_path / "process"
-    begun = time.monotonic()
     assert meanwhile.main(until(f"[ -s {number} ]"), f"sleep 60 & echo $! > {number}; wait; touch {tmp_path}/done") == 0
-    assert time.monotonic() - begun < 50
     with pytest.raises(ProcessLookupError):
         os.kill(int(number.read_text()), 0)
     assert not (tmp_path / "done").exists()

@@ -250,7 +250,7 @@ impl World {
     /// sender alone.
     #[inline(always)]
     fn wake_connection<const FEW: usize>(&mut self, now: Time, owner: u32) {
-        // `Scheduler::ELSEWHERE` is behind all connections: one look tells them apart.
+        // `Scheduler::ELSEWHERE` has a higher number than any connection, so that a single lookup tells them apart.
         let Some(connection) = self.connections.get(owner as usize) else { return self.open_wheel(now) };
         if connection.only_answers(now) {
             self.net.scheduler.end_once(self.net.nodes().connection(owner), now);

@@ -189,8 +189,9 @@ mod tests {
     use crate::ecn::EcnMode;
     use crate::segment::Flags;
 
-    /// Two receivers that get the same segments, one of them without the shortcut for those that are merely late: of each
-    /// its place, in steps of 500 B, its length [B], its flags, and the time since the one before [ms].
+    /// Gives two receivers the same segments, one of them without the shortcut for those that are merely late, and asserts that
+    /// they never differ. A segment is its place, in steps of 500 B, its length [B], its flags, and the time since the one
+    /// before [ms]. Returns how many were merely late.
     fn compare(config: &TcpConfig, segments: &[(u64, u32, Flags, u64)]) -> u32 {
         let [mut short, mut long] = [(); 2].map(|()| Receiver::new(config, Time::ZERO));
         let (mut now, mut taken) = (Time::ZERO, 0);
