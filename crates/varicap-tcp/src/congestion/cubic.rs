@@ -386,6 +386,10 @@ impl CongestionControl for Cubic {
         self.on_idle(window);
     }
 
+    fn on_paced(&mut self) {
+        self.exit.on_paced();
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         if restart_window.as_u64() < self.cwnd {
             self.set_bytes(restart_window.as_u64());

@@ -331,6 +331,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_start(&mut self, _now: Time, _idle: Span) {}
     /// Data leaves after the application had left a gap, and none is in flight; for a control that wants rate samples.
     fn on_restart(&mut self, _now: Time) {}
+    /// From now on something spaces segments out: the connection, a cap, or a rate of its own. Once told, it stays so, as
+    /// Linux's `sk_pacing_status`.
+    fn on_paced(&mut self) {}
     /// Random numbers to draw from, if it [wants](Wants::random) them; before anything is sent.
     fn on_stream(&mut self, _stream: Stream) {}
     /// Whether it holds back what the path could carry: rate samples of what leaves then are limited by the application.

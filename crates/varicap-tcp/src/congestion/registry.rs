@@ -179,6 +179,9 @@ macro_rules! dispatch {
             fn on_restart(&mut self, now: Time) {
                 on!($controls, self, control => control.on_restart(now))
             }
+            fn on_paced(&mut self) {
+                on!($controls, self, control => control.on_paced())
+            }
             fn on_stream(&mut self, stream: Stream) {
                 on!($controls, self, control => control.on_stream(stream))
             }

@@ -308,6 +308,12 @@ impl CongestionControl for Reno {
         self.on_idle(window);
     }
 
+    fn on_paced(&mut self) {
+        if let Some(exit) = &mut self.exit {
+            exit.on_paced();
+        }
+    }
+
     fn on_idle(&mut self, restart_window: Bytes) {
         self.set(self.cwnd.min(restart_window.as_u64()));
     }

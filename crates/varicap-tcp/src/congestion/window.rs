@@ -83,7 +83,15 @@ impl Window {
             delivery: wants.rate_samples.then(Box::default),
         };
         window.update();
+        window.tell_if_paced();
         window
+    }
+
+    /// A control is told that segments are spaced out when that begins, not with each acknowledgement.
+    fn tell_if_paced(&mut self) {
+        if self.paces {
+            self.control.on_paced();
+        }
     }
 
     /// The congestion control itself.
@@ -124,8 +132,12 @@ impl Window {
 
     /// From now on segments leave no faster than at `rate`.
     pub(crate) fn cap_at(&mut self, rate: Rate) {
+        let was_paced = self.paces;
         self.cap = rate;
         self.update();
+        if !was_paced {
+            self.tell_if_paced();
+        }
     }
 
     /// New data was acknowledged in the fast path.
