@@ -207,6 +207,8 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("handshake", json!(false)),
         ("handshake_ack", json!(true)),
         ("handshake_ack", json!(false)),
+        ("after_lost_syn", json!("one-segment")),
+        ("after_lost_syn", json!("linux")),
         ("timestamps", json!(true)),
         ("timestamps", json!(false)),
         ("rtt_samples", json!("one-per-window")),

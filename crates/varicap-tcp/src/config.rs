@@ -53,6 +53,8 @@ pub struct TcpConfig {
     /// Whether the sender ends the handshake with a segment of its own even if data is about to leave; otherwise its first data
     /// does (RFC 9293 §3.10.7.3 allows both). Default: by the stack; `rfc` has false.
     pub handshake_ack: bool,
+    /// The first congestion window if the SYN was lost. Default: by the stack; `rfc` has one-segment (RFC 5681 §3.1).
+    pub after_lost_syn: AfterLostSyn,
     /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
     /// `rfc` has false.
     pub timestamps: bool,
@@ -134,6 +136,7 @@ impl Default for TcpConfig {
             receive_window: Amount::Unlimited,
             handshake: true,
             handshake_ack: false,
+            after_lost_syn: AfterLostSyn::OneSegment,
             timestamps: false,
             rtt_samples: RttSamples::EveryAck,
             limited_transmit: true,
@@ -198,6 +201,19 @@ impl Default for Congestion {
     fn default() -> Congestion {
         Congestion::Reno(RenoConfig::default())
     }
+}
+
+/// The first congestion window of a connection whose SYN timed out. What is restarted after idle begins with
+/// `initial_window` in any case (RFC 5681 §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterLostSyn {
+    /// One segment. Source: RFC 5681 §3.1.
+    #[default]
+    OneSegment,
+    /// One segment if the SYN timed out twice, unless the answer has the timestamp of the first SYN, which then was not lost;
+    /// else `initial_window`: Linux (tcp_init_transfer, tcp_try_undo_spurious_syn).
+    Linux,
 }
 
 /// What asks a receiver whose window is closed whether it has opened.

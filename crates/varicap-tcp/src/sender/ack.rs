@@ -431,10 +431,12 @@ impl Sender {
         let rtt = sent.and_then(|sent| self.sampling.measure(sent, now));
         if self.handshake.was_lost() {
             self.sampling.rtt.on_connected_after_loss();
-            // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
-            let restart = Bytes::new(self.space.mss);
-            self.window.change(|control| control.on_idle(restart));
-            self.initial_window = self.space.mss;
+        }
+        if self.handshake.costs_window(segment.echo, self.sampling.is_exact()) {
+            // RFC 5681 §3.1: one segment is the window with which this sender starts. `initial_window` stays IW, what §3.1
+            // allows: the restart window of §4.1 is min(IW, cwnd), as in Linux (tcp_cwnd_restart).
+            let first = Bytes::new(self.space.mss);
+            self.window.change(|control| control.on_idle(first));
         }
         self.update_pace();
         AckOutcome { rtt, newly_acked: 0 }

@@ -2,13 +2,18 @@
 
 use varicap_units::Time;
 
+use crate::config::{AfterLostSyn, TcpConfig};
+
 /// Whether the connection is open, and how its SYN fares.
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) connected: bool,
     /// The SYN must be sent.
     syn_due: bool,
+    /// When the first SYN left.
     syn_sent_at: Time,
+    /// What its loss costs.
+    after_loss: AfterLostSyn,
     /// How often the SYN has timed out.
     expiries: u32,
     /// The answer to the SYN is acknowledged by a segment of its own.
@@ -18,14 +23,15 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    /// Begins at `now`, or needs none. It ends with a segment of its own if the sender `acknowledges`, or else with data.
-    pub(super) fn new(now: Time, is_needed: bool, acknowledges: bool) -> Handshake {
+    /// Begins at `now`, or needs none, as `config` says.
+    pub(super) fn new(now: Time, config: &TcpConfig) -> Handshake {
         Handshake {
-            connected: !is_needed,
-            syn_due: is_needed,
+            connected: !config.handshake,
+            syn_due: config.handshake,
             syn_sent_at: now,
+            after_loss: config.after_lost_syn,
             expiries: 0,
-            acknowledges,
+            acknowledges: config.handshake_ack,
             ack_due: false,
         }
     }
@@ -39,7 +45,7 @@ impl Handshake {
     /// Whether the SYN must be sent; it is, now.
     pub(super) fn take_syn(&mut self, now: Time) -> bool {
         let is_due = std::mem::take(&mut self.syn_due);
-        if is_due {
+        if is_due && self.expiries == 0 {
             self.syn_sent_at = now;
         }
         is_due
@@ -53,6 +59,15 @@ impl Handshake {
     /// Whether a SYN has timed out.
     pub(super) fn was_lost(&self) -> bool {
         self.expiries > 0
+    }
+
+    /// Whether the connection starts with a window of one segment, after an answer that echoes `echo`, the time of the SYN that
+    /// is answered if timestamps are `exact`.
+    pub(super) fn costs_window(&self, echo: Time, exact: bool) -> bool {
+        match self.after_loss {
+            AfterLostSyn::OneSegment => self.expiries > 0,
+            AfterLostSyn::Linux => self.expiries > 1 && !(exact && echo == self.syn_sent_at),
+        }
     }
 
     /// How often the SYN has timed out.

@@ -254,7 +254,7 @@ impl Sender {
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
             overhead,
             full_size: output::nonzero(output::wire_size(mss, overhead)),
-            handshake: Handshake::new(now, config.handshake, config.handshake_ack),
+            handshake: Handshake::new(now, config),
             sampling: Sampling::new(config),
             recovery,
             window: Window::new(control, pace.is_some()),
