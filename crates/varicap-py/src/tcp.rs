@@ -413,6 +413,7 @@ impl PySender {
         dict.set_item("retransmitted_packets", counters.retransmitted_packets)?;
         dict.set_item("timeouts", counters.timeouts)?;
         dict.set_item("fast_retransmits", counters.fast_retransmits)?;
+        dict.set_item("gave_up", u64::from(self.sender().gave_up()))?;
         dict.set_item("ecn_reductions", counters.ecn_reductions)?;
         dict.set_item("reported_marks", counters.reported_marks)?;
         dict.set_item("marked_packets", self.sender().marked_packets())?;

@@ -247,10 +247,10 @@ impl Connection {
         self.member.is_some()
     }
 
-    /// Whether its transfer is over: all sent and acknowledged.
+    /// Whether its transfer is over: all sent and acknowledged, or given up.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.app.is_transfer() && self.is_open() && self.sender.is_done()
+        self.app.is_transfer() && self.is_open() && (self.sender.is_done() || self.sender.gave_up())
     }
 
     /// Passes what the application offers by `now` to the sender; whether that is anything.

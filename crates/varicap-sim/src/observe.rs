@@ -484,6 +484,7 @@ fn sender_totals(now: Time, connection: &Connection, marked_losses: u64) -> Send
         retransmitted_packets: counters.retransmitted_packets,
         timeouts: counters.timeouts,
         fast_retransmits: counters.fast_retransmits,
+        gave_up: sender.gave_up().into(),
         marked_lost_packets: marked_losses,
         lost_tokens: sender.lost_tokens(now).unwrap_or_default(),
         watched: None,

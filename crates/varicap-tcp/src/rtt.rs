@@ -91,6 +91,11 @@ impl RttEstimator {
         self.smooth.least = self.smooth.least.min(rtt);
     }
 
+    /// The timer, which says when a silent peer is given up.
+    pub(crate) fn rule(&self) -> &TimerRule {
+        &self.rule
+    }
+
     /// The timer expired: back it off.
     pub(crate) fn on_expiry(&mut self) {
         if self.linear > 0 && self.smooth.samples == 0 {

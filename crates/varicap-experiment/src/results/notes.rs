@@ -60,6 +60,7 @@ fn are_identical(one: &FlowRow, other: &FlowRow) -> bool {
 /// Sentences on the runs of a scenario whose networks these are, several if it isolates flows.
 pub fn notes(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
     let mut notes = repetitions(runs, networks);
+    notes.extend(given_up(runs));
     if runs.iter().all(|run| run.fidelity.is_none()) {
         notes.extend(phases(runs, networks));
     }
@@ -95,6 +96,26 @@ fn repetitions(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
             .push(format!("{names}: all runs meet the same stretch of the trace; try `offset = \"random\"`"));
     }
     notes
+}
+
+/// Flows of which connections gave up: what they still had to send counts for nothing.
+fn given_up(runs: &[RunResult]) -> Vec<String> {
+    let rows = || runs.iter().flat_map(|run| &run.flows).filter(|row| row.gave_up > 0);
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows() {
+        if !names.contains(&row.name.as_str()) {
+            names.push(&row.name);
+        }
+    }
+    let note = |name: &str| {
+        let count: u64 = rows().filter(|row| row.name == name).map(|row| row.gave_up).sum();
+        let (what, whose) = if count == 1 { ("connection", "its") } else { ("connections", "their") };
+        format!(
+            "{name}: {count} {what} gave up before the end, as nothing was answered for too long (`retries2` and \
+             `syn_retries` of `timer.linux`); the rest of {whose} data was not sent"
+        )
+    };
+    names.into_iter().map(note).collect()
 }
 
 /// Flows whose losses are decided by ties: alone in a drop-tail queue that overflows, where no other loss is random.

@@ -28,6 +28,7 @@ row! {
         count retransmitted_packets ("retransmitted_packets", "packets") "Data packets sent again.";
         count timeouts ("timeouts", "1") "Expiries of the retransmission timer.";
         count fast_retransmits ("fast_retransmits", "1") "Fast retransmits.";
+        count gave_up ("gave_up", "1") "Connections that gave up, as nothing was answered for too long.";
         real rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time.";
         real rtt_p50_ms ("rtt_ms.p50", "ms") "Median of the samples.";
         real rtt_p95_ms ("rtt_ms.p95", "ms") "95th percentile of the samples.";
@@ -115,6 +116,7 @@ impl FlowRow {
             retransmitted_packets: sender.retransmitted_packets,
             timeouts: sender.timeouts,
             fast_retransmits: sender.fast_retransmits,
+            gave_up: sender.gave_up,
             rtt_mean_ms: mean_ms(rtt),
             rtt_p50_ms: quantile_ms(rtt, 0.5),
             rtt_p95_ms: quantile_ms(rtt, 0.95),

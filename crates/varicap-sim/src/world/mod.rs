@@ -276,6 +276,9 @@ impl World {
         }
         let due = connection.wake_by();
         self.net.end_wake(now, owner, connection, due);
+        if connection.sender.gave_up() && connection.is_over() {
+            return self.close(now, owner);
+        }
         debug_assert!(!connection.is_over(), "connection {owner} is over without an acknowledgement");
     }
 

@@ -91,6 +91,7 @@ impl Sender {
             self.on_old_blocks(now, segment);
             return AckOutcome::default();
         }
+        self.offer.probes_out = 0;
         let marks = self.read_marks(segment);
         let marked = marks.any;
         let is_marked = marked && !self.ecn.is_read;
@@ -418,7 +419,7 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) -> AckOutcome {
-        if self.handshake.connected || !segment.flags.has(Flags::ACK) {
+        if self.handshake.connected || self.gave_up || !segment.flags.has(Flags::ACK) {
             return AckOutcome::default();
         }
         let sent = self.handshake.on_answer(segment.echo, self.sampling.is_exact());

@@ -70,6 +70,16 @@ impl Handshake {
         }
     }
 
+    /// When the first SYN left.
+    pub(super) fn first_sent_at(&self) -> Time {
+        self.syn_sent_at
+    }
+
+    /// The connection is given up: nothing is sent any more.
+    pub(super) fn abandon(&mut self) {
+        (self.connected, self.syn_due, self.ack_due) = (false, false, false);
+    }
+
     /// How often the SYN has timed out.
     pub(super) fn expiries(&self) -> u32 {
         self.expiries

@@ -124,7 +124,7 @@ enum SinceProbe {
 
 /// The sending half of a connection: data goes out as recovery, congestion control, timer and receiver allow.
 ///
-/// It never gives up: a peer that stays silent is asked again at the largest RTO, indefinitely.
+/// A peer that stays silent is asked again at the largest RTO until the timer [gives up](Sender::gave_up), if it ever does.
 ///
 /// What most acknowledgements read lies together, and first: where there are 100,000 senders, a line of the cache that is
 /// not read is time saved.
@@ -144,6 +144,8 @@ pub struct Sender {
     since_probe: SinceProbe,
     /// The application will offer no more.
     closed: bool,
+    /// Nothing was answered for too long.
+    gave_up: bool,
     /// Whether segments that leave may take more than their numbers.
     has_extras: bool,
     /// Whether segments show the receiver where writes end.
@@ -186,6 +188,8 @@ pub struct Sender {
     writes: Option<Box<Writes>>,
     short: ShortSegments,
     initial_window: u64,
+    /// The first expiry in a row, at which resending began.
+    retrans_stamp: Time,
     /// How far the window has come that falls step by step.
     reduction: Option<Reduction>,
     /// The instant of the last push or poll.
@@ -234,6 +238,7 @@ impl Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
             closed: false,
+            gave_up: false,
             has_extras: false,
             pushes: matches!(&config.ack, AckPolicy::Delayed(policy) if policy.pushed_at_once),
             writes: None,
@@ -252,6 +257,7 @@ impl Sender {
             probes_old: config.window_probe == WindowProbe::OldSequence,
             keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
+            retrans_stamp: now,
             overhead,
             full_size: output::nonzero(output::wire_size(mss, overhead)),
             handshake: Handshake::new(now, config),
@@ -285,6 +291,9 @@ impl Sender {
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
     pub fn write(&mut self, bytes: Bytes) {
         debug_assert!(!self.closed || bytes == Bytes::ZERO, "data after the end");
+        if self.gave_up {
+            return;
+        }
         if self.window.measures_rates() {
             self.note_gap();
         }
@@ -312,12 +321,22 @@ impl Sender {
 
     /// The application will offer no more.
     pub fn close(&mut self) {
-        self.closed = true;
+        self.closed = !self.gave_up;
     }
 
     /// Whether all data was acknowledged and no more will come.
     pub fn is_done(&self) -> bool {
         self.closed && self.space.una == self.written
+    }
+
+    /// Whether it has given up, since nothing was answered for as long as the timer waits ([`LinuxTimer::retries2`],
+    /// [`LinuxTimer::syn_retries`]). It does nothing any more.
+    ///
+    /// [`LinuxTimer::retries2`]: crate::LinuxTimer::retries2
+    /// [`LinuxTimer::syn_retries`]: crate::LinuxTimer::syn_retries
+    #[inline]
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
     }
 
     /// The same sender, which sends no faster than the network advertises, whatever its control makes of that. Nothing has
@@ -492,7 +511,8 @@ impl Sender {
     fn check(&self) {
         debug_assert!(self.space.is_sound(), "{:?}", self.space);
         debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
-        debug_assert!(self.space.flight() == 0 || !self.alarm.is_off(), "data in flight without a timer");
+        let is_watched = !self.alarm.is_off() || self.gave_up;
+        debug_assert!(self.space.flight() == 0 || is_watched, "data in flight without a timer");
     }
 }
 

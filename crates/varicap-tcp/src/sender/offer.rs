@@ -12,12 +12,14 @@ pub(super) struct Offer {
     largest: u64,
     /// A window probe must be sent.
     pub(super) probe_due: bool,
+    /// Probes that nothing has answered (Linux's `icsk_probes_out`).
+    pub(super) probes_out: u32,
 }
 
 impl Offer {
     /// `edge` holds from the beginning, `largest` is the receiver's buffer.
     pub(super) fn new(edge: u64, largest: u64) -> Offer {
-        Offer { edge, largest, probe_due: false }
+        Offer { edge, largest, probe_due: false, probes_out: 0 }
     }
 
     /// The handshake has ended with an offer of `window` bytes.

@@ -138,7 +138,7 @@ impl Sender {
         self.check();
         let Some(mut outgoing) = outgoing else {
             self.settle_timer(now);
-            let is_over = self.is_done();
+            let is_over = self.is_done() || self.gave_up;
             self.release.settle(now, is_over);
             return Polled::Nothing;
         };
@@ -396,7 +396,9 @@ impl Sender {
         }
         if self.space.flight() == 0 {
             // A receiver that took back its whole window is probed as any closed one when the timer that runs expires.
-            self.timer = TimerKind::Persist;
+            if self.timer != TimerKind::Persist {
+                (self.timer, self.offer.probes_out) = (TimerKind::Persist, 0);
+            }
             if self.alarm.is_off() {
                 self.alarm.set(self.sampling.rtt.deadline(now));
             }

@@ -133,6 +133,10 @@ impl Sender {
             }
             TimerKind::Reorder => self.on_late(now),
             TimerKind::Persist => {
+                if self.sampling.rtt.rule().gives_up_probing(self.offer.probes_out) {
+                    return self.give_up();
+                }
+                self.offer.probes_out += 1;
                 self.sampling.rtt.on_expiry();
                 self.offer.probe_due = true;
                 self.alarm.set(self.sampling.rtt.deadline(now));
@@ -164,12 +168,18 @@ impl Sender {
     fn on_timeout(&mut self, now: Time) {
         self.sampling.rtt.on_expiry();
         self.counters.timeouts += 1;
+        if self.is_given_up(now) {
+            return self.give_up();
+        }
         if !self.handshake.connected {
             self.handshake.on_expiry();
             self.alarm.set(self.sampling.rtt.deadline(now));
             return;
         }
         let backoff = self.expiries;
+        if backoff == 0 {
+            self.retrans_stamp = now;
+        }
         self.expiries += 1;
         let in_flight = self.flight_at_expiry();
         let kind = self.heeded(now, CongestionKind::Timeout { backoff });
@@ -186,5 +196,33 @@ impl Sender {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));
         }
         self.alarm.set(self.sampling.rtt.deadline(now));
+    }
+
+    /// Whether the timer, which has expired, is the last one. While the receiver's window is closed what is resent are probes, and
+    /// a receiver that answers keeps its connection. Source: Linux, `tcp_write_timeout`, `tcp_retransmit_timer`.  Deviation: the
+    /// time counts from the first expiry in a row, where Linux's counts from the first retransmission since its state was Open.
+    fn is_given_up(&self, now: Time) -> bool {
+        let rule = self.sampling.rtt.rule();
+        if !self.handshake.connected {
+            let silence = now.since(self.handshake.first_sent_at());
+            return rule.gives_up_connecting(self.handshake.expiries(), silence);
+        }
+        let is_open = self.offer.edge > self.space.una;
+        self.expiries > 0 && is_open && rule.gives_up(now.since(self.retrans_stamp))
+    }
+
+    /// The connection is over, as for a program that is told ETIMEDOUT: nothing is sent or heard any more, and what was not
+    /// delivered will not be.
+    #[cold]
+    fn give_up(&mut self) {
+        self.gave_up = true;
+        self.handshake.abandon();
+        self.since_probe = SinceProbe::Nothing;
+        (self.tail_probe_due, self.offer.probe_due) = (false, false);
+        // What remains is never acknowledged, so that it is never done.
+        (self.written, self.closed) = (self.space.max, false);
+        self.timer = TimerKind::Retransmit;
+        self.alarm.set(Time::NEVER);
+        self.release.rest();
     }
 }

@@ -122,6 +122,27 @@ pub(crate) struct TimerRule {
     is_exact: bool,
 }
 
+/// After how many retransmissions without an answer a connection is given up. Source: Linux, `tcp_write_timeout`.
+#[derive(Clone, Copy, Debug)]
+struct Retries {
+    /// Of data, and probes of a closed window: `tcp_retries2`.
+    data: u8,
+    /// Of a SYN, beside those whose RTO does not double: `tcp_syn_retries`.
+    syn: u8,
+}
+
+/// The RTO from which Linux counts retransmissions of data, whatever the path's is (TCP_RTO_MIN).
+const RTO_MIN: Span = Span::from_millis(200);
+
+/// How long `retries` retransmissions take, and the wait after the last of them, if the first RTO is `rto` and the largest one
+/// `maximum` [ns]. Source: Linux, `tcp_model_timeout`.
+fn model_timeout(retries: u8, rto: u64, maximum: u64) -> u64 {
+    let doublings = (maximum / rto.max(1)).max(1).ilog2();
+    let doubled = u32::from(retries).min(doublings);
+    let rest = u64::from(u32::from(retries) - doubled);
+    ((2 << doubled) - 1_u64).saturating_mul(rto).saturating_add(rest.saturating_mul(maximum))
+}
+
 /// The settings that all rules have in common.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
@@ -137,6 +158,8 @@ struct Limits {
     backs_off: bool,
     /// Expiries of a SYN that do not double it.
     linear_syn_timeouts: u32,
+    /// When a connection is given up; none: never.
+    retries: Option<Retries>,
     /// What the clock adds to a wait that is shorter than an RTO [ns].
     slack: u64,
     /// No timer that is set for an RTO fires sooner [ns].
@@ -255,6 +278,27 @@ impl TimerRule {
     /// Expiries of a SYN that do not double the RTO.
     pub(crate) fn linear_syn_timeouts(&self) -> u32 {
         self.limits().linear_syn_timeouts
+    }
+
+    /// Whether a connection is given up that has been resending for `silence` without an answer.
+    pub(crate) fn gives_up(&self, silence: Span) -> bool {
+        let limits = self.limits();
+        let most = |retries: Retries| model_timeout(retries.data, RTO_MIN.as_nanos(), limits.maximum);
+        limits.retries.is_some_and(|retries| silence.as_nanos() >= most(retries))
+    }
+
+    /// Whether it is given up after `unanswered` probes of a closed window.
+    pub(crate) fn gives_up_probing(&self, unanswered: u32) -> bool {
+        self.limits().retries.is_some_and(|retries| unanswered >= retries.data.into())
+    }
+
+    /// Whether it is given up before it begins: its SYN has been sent again `resent` times in `silence`.
+    pub(crate) fn gives_up_connecting(&self, resent: u32, silence: Span) -> bool {
+        let limits = self.limits();
+        limits.retries.is_some_and(|Retries { syn, .. }| {
+            let most = model_timeout(syn, limits.initial, limits.maximum);
+            resent >= u32::from(syn) + limits.linear_syn_timeouts || resent > 0 && silence.as_nanos() >= most
+        })
     }
 
     /// Nanoseconds of one unit of the estimator [ns].

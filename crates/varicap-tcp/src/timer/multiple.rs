@@ -83,6 +83,7 @@ impl super::Rule for Rule {
             maximum,
             backs_off,
             linear_syn_timeouts: 0,
+            retries: None,
             slack: 1_000_000,
             least: 0,
             least_is_added: false,

@@ -82,6 +82,7 @@ impl super::Rule for Rule {
             maximum,
             backs_off: true,
             linear_syn_timeouts: 0,
+            retries: None,
             slack: self.granularity.step,
             least: self.minimum.min(initial).min(maximum),
             least_is_added: false,

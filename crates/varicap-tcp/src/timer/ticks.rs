@@ -80,6 +80,7 @@ impl super::Rule for Rule {
             maximum,
             backs_off: true,
             linear_syn_timeouts: 0,
+            retries: None,
             slack: self.tick.step,
             least: 0,
             least_is_added: false,

@@ -26,7 +26,8 @@ impl Endpoints {
             connection.fast_retransmits += 1;
         }
         connection.state = state;
-        connection.last = SenderTotals { fast_retransmits: connection.fast_retransmits, ..info.totals() };
+        let (fast_retransmits, gave_up) = (connection.fast_retransmits, connection.gave_up.into());
+        connection.last = SenderTotals { fast_retransmits, gave_up, ..info.totals() };
         let meter = connection.meter as usize;
         let Transport::Tcp { tcp, .. } = &self.flows[usize::from(connection.group)].transport else { return };
         let standing = info.sender_state(tcp.mss);

@@ -122,6 +122,8 @@ struct Connection {
     waits_for_room: bool,
     state: State,
     fast_retransmits: u64,
+    /// The kernel has given up (ETIMEDOUT): a socket says so once.
+    gave_up: bool,
     last: SenderTotals,
 }
 
@@ -385,7 +387,10 @@ impl Endpoints {
                 }
                 Err(error) if sys::is_again(&error) => is_full = true,
                 // Not connected yet, or gone.
-                Err(_) => is_full = true,
+                Err(error) => {
+                    is_full = true;
+                    connection.gave_up |= sys::is_timed_out(&error);
+                }
             }
         }
         let wants_room = connection.outbox.left() > 0;
@@ -414,10 +419,11 @@ impl Endpoints {
     }
 
     fn on_sender(&mut self, slot: u32, readable: bool) -> Result<(), TestbedError> {
-        let Some(connection) = &self.connections[slot as usize] else { return Ok(()) };
+        let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         // The receiver sends nothing: a readable sender means the end of the connection.
-        if readable && connection.outbox.has_ended && matches!(sys::discard(&connection.sender, CHUNK), Ok(0))
-        {
+        let read = if readable { sys::discard(&connection.sender, CHUNK) } else { Ok(1) };
+        connection.gave_up |= read.as_ref().is_err_and(sys::is_timed_out);
+        if connection.gave_up || connection.outbox.has_ended && matches!(read, Ok(0)) {
             self.close(slot);
             return Ok(());
         }

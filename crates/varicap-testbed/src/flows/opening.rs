@@ -115,6 +115,7 @@ impl Endpoints {
             waits_for_room: true,
             state: State::Connecting,
             fast_retransmits: 0,
+            gave_up: false,
             last: SenderTotals::default(),
         });
         let name = self.openings.name(group, member);

@@ -16,6 +16,8 @@ pub struct SenderTotals {
     pub timeouts: u64,
     /// Fast retransmits: entries into fast recovery.
     pub fast_retransmits: u64,
+    /// Connections that gave up.
+    pub gave_up: u64,
     /// Marked packets that links lost.
     pub marked_lost_packets: u64,
     /// Tokens of the reservation that were lost, exact.
@@ -44,6 +46,7 @@ impl SenderTotals {
             retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
             timeouts: self.timeouts + other.timeouts,
             fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+            gave_up: self.gave_up + other.gave_up,
             marked_lost_packets: self.marked_lost_packets + other.marked_lost_packets,
             lost_tokens: self.lost_tokens + other.lost_tokens,
             watched: None,
@@ -61,6 +64,7 @@ impl SenderTotals {
             retransmitted_packets: self.retransmitted_packets - earlier.retransmitted_packets,
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
+            gave_up: self.gave_up - earlier.gave_up,
             marked_lost_packets: self.marked_lost_packets - earlier.marked_lost_packets,
             lost_tokens: self.lost_tokens.saturating_sub(earlier.lost_tokens),
             watched: None,
