@@ -72,10 +72,9 @@ class PlusPlus(Part):
     _tag: ClassVar[str] = "plus-plus"
 
     limit: int | None = None
-    """Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows; none:
-    no limit, for a sender that paces.
+    """Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows.
 
-    Default: 8.
+    Default: 8, and no limit where segments are paced (RFC 9406 §4.3).
     """
 
 
@@ -409,6 +408,18 @@ class LinuxTimer(Part):
 
     Default: 4 (net.ipv4.tcp_syn_linear_timeouts; RFC 6298 doubles at once: 0).
     """
+    retries2: int | None = None
+    """A connection gives up when the timer expires and nothing has been answered for as long as so many retransmissions
+    take that begin with an RTO of 200 ms: 924.6 s for 15, if `maximum` is 120 s.
+
+    So it does after so many probes of a closed window that are not answered. 0 to 255. Default: 15
+    (net.ipv4.tcp_retries2).
+    """
+    syn_retries: int | None = None
+    """It gives up when so many SYNs beside the first one and `linear_syn_timeouts` others were not answered.
+
+    1 to 127. Default: 6 (net.ipv4.tcp_syn_retries): 131 s.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -526,6 +537,12 @@ AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
 
 Bytes: TypeAlias = str
 """An amount of data with its unit, such as "64 kB"."""
+
+AfterLostSyn: TypeAlias = Literal["one-segment", "linux"]
+"""The first congestion window of a connection whose SYN timed out.
+
+What is restarted after idle begins with `initial_window` in any case (RFC 5681 §4.1).
+"""
 
 RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
 """Which acknowledgements give an RTT sample."""
@@ -662,6 +679,8 @@ class Tcp(Part):
 
     Default: by the stack; `rfc` has false.
     """
+    after_lost_syn: AfterLostSyn | None = None
+    """The first congestion window if the SYN was lost. Default: by the stack; `rfc` has one-segment (RFC 5681 §3.1)."""
     timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
 
