@@ -8,7 +8,9 @@ mod sending;
 mod timer;
 
 use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_tcp::{AckPolicy, AfterTimeout, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer};
+use varicap_tcp::{
+    AckPolicy, AfterLostSyn, AfterTimeout, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer,
+};
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes};
 
@@ -341,6 +343,10 @@ fn check_details(
         (
             tcp.handshake && !tcp.handshake_ack,
             "handshake_ack: Linux always ends the handshake with a segment of its own",
+        ),
+        (
+            tcp.handshake && tcp.after_lost_syn != AfterLostSyn::Linux,
+            "after_lost_syn: Linux starts with the whole initial window unless the SYN was lost twice",
         ),
         (!tcp.limited_transmit, "limited_transmit: Linux always has it"),
         (

@@ -54,7 +54,7 @@ PACKETS = table("tcp", "mss", "header", "count_options", "timestamps") | table(
 )
 """What makes the size of a packet on its link."""
 
-BEGINNING = table("tcp", "initial_window", "initial_ssthresh", "handshake", "handshake_ack")
+BEGINNING = table("tcp", "initial_window", "initial_ssthresh", "handshake", "handshake_ack", "after_lost_syn")
 """What ends with the first slow start."""
 
 GREEDY = {"app"} | table("tcp", "nagle", "window_probe", "restart_after_idle", "validation", "grow_when")
