@@ -421,7 +421,7 @@ def _errno(wanted: Value) -> Value:
     """The name of an error that a script gives by its name or its number; 0 is none."""
     if isinstance(wanted, int):
         return errno.errorcode.get(wanted, wanted) if wanted else 0
-    return error_named(wanted) if isinstance(wanted, str) else wanted
+    return _SAME.get(wanted, wanted) if isinstance(wanted, str) else wanted
 
 
 def _status_flags(call: Call) -> set[str]:
