@@ -419,7 +419,7 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) -> AckOutcome {
-        if self.handshake.connected || self.gave_up || !segment.flags.has(Flags::ACK) {
+        if self.handshake.connected || self.handshake.gave_up || !segment.flags.has(Flags::ACK) {
             return AckOutcome::default();
         }
         let sent = self.handshake.on_answer(segment.echo, self.sampling.is_exact());

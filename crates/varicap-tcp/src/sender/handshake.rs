@@ -8,14 +8,17 @@ use crate::config::{AfterLostSyn, TcpConfig};
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) connected: bool,
+    /// The connection was given up, before it was open or later.
+    pub(super) gave_up: bool,
     /// The SYN must be sent.
     syn_due: bool,
-    /// When the first SYN left.
-    syn_sent_at: Time,
+    /// When the first SYN left and, once the connection is open, when its timer expired first of several times in a row: Linux has
+    /// one stamp for both, too.
+    pub(super) retrans_stamp: Time,
     /// What its loss costs.
     after_loss: AfterLostSyn,
     /// How often the SYN has timed out.
-    expiries: u32,
+    expiries: u16,
     /// The answer to the SYN is acknowledged by a segment of its own.
     acknowledges: bool,
     /// That segment must be sent.
@@ -27,8 +30,9 @@ impl Handshake {
     pub(super) fn new(now: Time, config: &TcpConfig) -> Handshake {
         Handshake {
             connected: !config.handshake,
+            gave_up: false,
             syn_due: config.handshake,
-            syn_sent_at: now,
+            retrans_stamp: now,
             after_loss: config.after_lost_syn,
             expiries: 0,
             acknowledges: config.handshake_ack,
@@ -46,7 +50,7 @@ impl Handshake {
     pub(super) fn take_syn(&mut self, now: Time) -> bool {
         let is_due = std::mem::take(&mut self.syn_due);
         if is_due && self.expiries == 0 {
-            self.syn_sent_at = now;
+            self.retrans_stamp = now;
         }
         is_due
     }
@@ -66,30 +70,26 @@ impl Handshake {
     pub(super) fn costs_window(&self, echo: Time, exact: bool) -> bool {
         match self.after_loss {
             AfterLostSyn::OneSegment => self.expiries > 0,
-            AfterLostSyn::Linux => self.expiries > 1 && !(exact && echo == self.syn_sent_at),
+            AfterLostSyn::Linux => self.expiries > 1 && !(exact && echo == self.retrans_stamp),
         }
     }
 
-    /// When the first SYN left.
-    pub(super) fn first_sent_at(&self) -> Time {
-        self.syn_sent_at
-    }
-
     /// The connection is given up: nothing is sent any more.
-    pub(super) fn abandon(&mut self) {
-        (self.connected, self.syn_due, self.ack_due) = (false, false, false);
+    pub(super) fn give_up(&mut self) {
+        (self.connected, self.gave_up) = (false, true);
+        (self.syn_due, self.ack_due) = (false, false);
     }
 
     /// How often the SYN has timed out.
     pub(super) fn expiries(&self) -> u32 {
-        self.expiries
+        self.expiries.into()
     }
 
     /// The SYN timed out.
     pub(super) fn on_expiry(&mut self) {
         debug_assert!(!self.connected, "a SYN times out on an open connection");
         self.syn_due = true;
-        self.expiries += 1;
+        self.expiries = self.expiries.saturating_add(1);
     }
 
     /// The SYN was acknowledged, by a segment that echoes `echo`. Returns when the SYN left, if that is known: after a
@@ -99,7 +99,7 @@ impl Handshake {
         self.ack_due = self.acknowledges;
         self.syn_due = false;
         match self.expiries {
-            0 => Some(self.syn_sent_at),
+            0 => Some(self.retrans_stamp),
             _ => exact.then_some(echo),
         }
     }

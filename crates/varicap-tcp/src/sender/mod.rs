@@ -144,8 +144,6 @@ pub struct Sender {
     since_probe: SinceProbe,
     /// The application will offer no more.
     closed: bool,
-    /// Nothing was answered for too long.
-    gave_up: bool,
     /// Whether segments that leave may take more than their numbers.
     has_extras: bool,
     /// Whether segments show the receiver where writes end.
@@ -188,8 +186,6 @@ pub struct Sender {
     writes: Option<Box<Writes>>,
     short: ShortSegments,
     initial_window: u64,
-    /// The first expiry in a row, at which resending began.
-    retrans_stamp: Time,
     /// How far the window has come that falls step by step.
     reduction: Option<Reduction>,
     /// The instant of the last push or poll.
@@ -238,7 +234,6 @@ impl Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
             closed: false,
-            gave_up: false,
             has_extras: false,
             pushes: matches!(&config.ack, AckPolicy::Delayed(policy) if policy.pushed_at_once),
             writes: None,
@@ -257,7 +252,6 @@ impl Sender {
             probes_old: config.window_probe == WindowProbe::OldSequence,
             keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
-            retrans_stamp: now,
             overhead,
             full_size: output::nonzero(output::wire_size(mss, overhead)),
             handshake: Handshake::new(now, config),
@@ -291,7 +285,7 @@ impl Sender {
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
     pub fn write(&mut self, bytes: Bytes) {
         debug_assert!(!self.closed || bytes == Bytes::ZERO, "data after the end");
-        if self.gave_up {
+        if self.handshake.gave_up {
             return;
         }
         if self.window.measures_rates() {
@@ -321,7 +315,7 @@ impl Sender {
 
     /// The application will offer no more.
     pub fn close(&mut self) {
-        self.closed = !self.gave_up;
+        self.closed = !self.handshake.gave_up;
     }
 
     /// Whether all data was acknowledged and no more will come.
@@ -336,7 +330,7 @@ impl Sender {
     /// [`LinuxTimer::syn_retries`]: crate::LinuxTimer::syn_retries
     #[inline]
     pub fn gave_up(&self) -> bool {
-        self.gave_up
+        self.handshake.gave_up
     }
 
     /// The same sender, which sends no faster than the network advertises, whatever its control makes of that. Nothing has
@@ -511,7 +505,7 @@ impl Sender {
     fn check(&self) {
         debug_assert!(self.space.is_sound(), "{:?}", self.space);
         debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
-        let is_watched = !self.alarm.is_off() || self.gave_up;
+        let is_watched = !self.alarm.is_off() || self.handshake.gave_up;
         debug_assert!(self.space.flight() == 0 || is_watched, "data in flight without a timer");
     }
 }

@@ -138,7 +138,7 @@ impl Sender {
         self.check();
         let Some(mut outgoing) = outgoing else {
             self.settle_timer(now);
-            let is_over = self.is_done() || self.gave_up;
+            let is_over = self.is_done() || self.handshake.gave_up;
             self.release.settle(now, is_over);
             return Polled::Nothing;
         };

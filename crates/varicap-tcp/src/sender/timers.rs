@@ -178,7 +178,7 @@ impl Sender {
         }
         let backoff = self.expiries;
         if backoff == 0 {
-            self.retrans_stamp = now;
+            self.handshake.retrans_stamp = now;
         }
         self.expiries += 1;
         let in_flight = self.flight_at_expiry();
@@ -202,21 +202,19 @@ impl Sender {
     /// a receiver that answers keeps its connection. Source: Linux, `tcp_write_timeout`, `tcp_retransmit_timer`.  Deviation: the
     /// time counts from the first expiry in a row, where Linux's counts from the first retransmission since its state was Open.
     fn is_given_up(&self, now: Time) -> bool {
-        let rule = self.sampling.rtt.rule();
-        if !self.handshake.connected {
-            let silence = now.since(self.handshake.first_sent_at());
-            return rule.gives_up_connecting(self.handshake.expiries(), silence);
+        let (rule, handshake) = (self.sampling.rtt.rule(), &self.handshake);
+        if !handshake.connected {
+            return rule.gives_up_connecting(handshake.expiries(), now.since(handshake.retrans_stamp));
         }
         let is_open = self.offer.edge > self.space.una;
-        self.expiries > 0 && is_open && rule.gives_up(now.since(self.retrans_stamp))
+        self.expiries > 0 && is_open && rule.gives_up(now.since(handshake.retrans_stamp))
     }
 
     /// The connection is over, as for a program that is told ETIMEDOUT: nothing is sent or heard any more, and what was not
     /// delivered will not be.
     #[cold]
     fn give_up(&mut self) {
-        self.gave_up = true;
-        self.handshake.abandon();
+        self.handshake.give_up();
         self.since_probe = SinceProbe::Nothing;
         (self.tail_probe_due, self.offer.probe_due) = (false, false);
         // What remains is never acknowledged, so that it is never done.

@@ -98,7 +98,7 @@ pub(super) struct Rule {
     maximum: u64,
     wheel: bool,
     long_first: bool,
-    linear_syn_timeouts: u32,
+    linear_syn_timeouts: u8,
     retries: Retries,
 }
 
@@ -117,7 +117,7 @@ impl Rule {
             maximum: tick.round_up(config.maximum.as_nanos()),
             wheel: config.wheel,
             long_first: config.long_first,
-            linear_syn_timeouts: config.linear_syn_timeouts,
+            linear_syn_timeouts: config.linear_syn_timeouts.min(255) as u8,
             retries: Retries { data: config.retries2 as u8, syn: config.syn_retries as u8 },
         }
     }
@@ -151,7 +151,7 @@ impl super::Rule for Rule {
             after_syn_loss: initial.max(AFTER_SYN_LOSS.as_nanos()).min(maximum),
             maximum,
             backs_off: true,
-            linear_syn_timeouts: self.linear_syn_timeouts,
+            linear_syn_timeouts: self.linear_syn_timeouts.into(),
             retries: Some(self.retries),
             slack: SLACK.as_nanos(),
             least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
