@@ -427,10 +427,12 @@ impl Receiver {
     /// Writes an acknowledgement of numbers alone; blocks that `place` had from before do not count. None is due afterwards.
     #[inline(always)]
     fn write(&mut self, now: Time, place: &mut Segment) {
+        // Data held out of order lies inside the window, so it does not shrink it.
+        match self.read {
+            None => self.edge = self.next.saturating_add(self.buffer),
+            Some(read) => self.open(read),
+        }
         self.last_ack = self.next;
-        // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so
-        // it does not shrink it.
-        self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
         place.ack = self.next;
         place.sent_at = now;
@@ -486,20 +488,31 @@ impl Receiver {
     }
 
     /// The application reads up to `bytes` of what is in order. The receiver must then be polled: it announces a
-    /// window that has opened by a segment or half the buffer (RFC 1122 §4.2.3.3).
+    /// window that has opened by a segment or half of the buffer, and no other (RFC 1122 §4.2.3.3).
     pub fn read(&mut self, bytes: Bytes) {
         let Some(read) = self.read else { return };
         let read = read.saturating_add(bytes.as_u64()).min(self.next);
         self.read = Some(read);
-        let opened = read.saturating_add(self.buffer).saturating_sub(self.edge);
-        if opened >= self.mss.min(self.buffer / 2).max(1) {
-            self.ack_due = true;
-        }
+        self.ack_due |= self.opens(read);
     }
 
-    #[inline]
-    fn unread_from(&self) -> u64 {
-        self.read.unwrap_or(self.next)
+    /// Whether the window opens far enough to be worth a word, if the application has read everything below `read`: by a
+    /// segment or half of the buffer, so that it invites no small segments. Source: RFC 9293 §3.8.6.2.2 (MUST-39), RFC 1122
+    /// §4.2.3.3. Deviation: Linux (`__tcp_select_window`) also tells of less where half of the buffer is free, and of none below
+    /// a sixteenth of it.
+    fn opens(&self, read: u64) -> bool {
+        let room = read.saturating_add(self.buffer).saturating_sub(self.edge);
+        room >= self.mss.min(self.buffer / 2).max(1)
+    }
+
+    /// The right edge of the window follows what the application has read, all below `read`: by little only while the whole
+    /// buffer is offered, and never to the left (RFC 9293 §3.8.6, SHLD-14).
+    #[inline(never)]
+    fn open(&mut self, read: u64) {
+        let was_whole = self.edge - self.last_ack >= self.buffer && read >= self.next;
+        if was_whole || self.opens(read) {
+            self.edge = self.edge.max(read.saturating_add(self.buffer));
+        }
     }
 }
 
