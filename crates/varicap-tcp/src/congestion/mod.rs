@@ -305,6 +305,10 @@ pub struct CongestionEvent {
 pub trait CongestionControl: Debug + Send {
     /// New data was acknowledged, outside of recovery; every acknowledgement, if it [wants](Wants) that.
     fn on_ack(&mut self, ack: &AckSample);
+    /// An acknowledgement arrived that may call for a congestion signal, which follows, and then `on_ack`: of it all that is
+    /// newly acknowledged and marked is known. For a control that [needs](EcnNeed::EachByte) the marks of each byte, whose
+    /// answer to an echo counts these in (RFC 8257 §3.3; Linux: `in_ack_event`).
+    fn in_ack_event(&mut self, _ack: &AckSample) {}
     /// A segment was found to be lost, for a control that wants rate samples; before the signal of the episode that begins
     /// with it, and before the acknowledgement that showed it.
     fn on_lost(&mut self, _now: Time, _loss: &Loss) {}

@@ -243,7 +243,8 @@ impl CongestionControl for Prague {
         if was_marked && !ack.in_recovery {
             self.on_marks(ack.now, ack.in_flight.as_u64());
         }
-        // After that: the first mark finds the first alpha.
+        // After that, where RFC 8257 has it before: the first mark finds the first alpha. Source: the authors' Linux module, in
+        // which `prague_enter_cwr` comes before `prague_update_alpha`.
         self.average(ack.now, ack.round, was_marked);
         // A window that is a fraction is never used up: its pace is the limit.
         let is_limiting = !ack.app_limited || self.bytes() < self.allowed();
