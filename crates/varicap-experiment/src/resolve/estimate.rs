@@ -330,8 +330,7 @@ fn by_window(network: &Network, flow: &FlowSpec, tcp: &TcpConfig) -> f64 {
     let loss: f64 = flow.forward.iter().map(|link| network.links[*link].parts.loss.mean()).sum();
     // Reno keeps sqrt(3/(2p)) packets in flight; CUBIC more, up to several times that.
     let by_loss = if loss > 0.0 { 8.0 / libm::sqrt(loss) } else { f64::INFINITY };
-    let window =
-        in_packets(tcp.max_window, tcp).min(in_packets(tcp.receive_window, tcp)).min(by_loss).max(1.0);
+    let window = most_in_flight(tcp).min(by_loss).max(1.0);
     window * network.duration.as_secs_f64() / network.base_rtt(flow).as_secs_f64()
 }
 
@@ -364,9 +363,8 @@ fn at_once(flow: &FlowSpec, duration: f64) -> f64 {
 
 /// Packets that the windows of a connection allow to be on their way.
 fn most_in_flight(tcp: &TcpConfig) -> f64 {
-    let mss = tcp.mss.as_u64() as f64;
-    // A receiver advertises no more than 32 bits hold.
-    in_packets(tcp.max_window, tcp).min(in_packets(tcp.receive_window, tcp)).min(f64::from(u32::MAX) / mss)
+    let offered = tcp.offered_window().as_u64() as f64 / tcp.mss.as_u64() as f64;
+    in_packets(tcp.max_window, tcp).min(offered)
 }
 
 /// A window in packets.

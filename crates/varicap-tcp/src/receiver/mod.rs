@@ -10,12 +10,11 @@ use std::collections::VecDeque;
 use varicap_units::{Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
-use crate::config::TcpConfig;
+use crate::config::{LARGEST_WINDOW, TcpConfig};
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::place::Place;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
-use crate::sender::in_bytes;
 use accurate::Accurate;
 use delay::Delay;
 
@@ -106,7 +105,7 @@ impl Receiver {
                 policy.adapts().then(|| Box::new(Delay::new(&policy, config))),
             ),
         };
-        let buffer = in_bytes(config.receive_window, config).as_u64();
+        let buffer = config.offered_window().as_u64();
         let mut receiver = Receiver {
             next: 0,
             last_ack: 0,
@@ -437,7 +436,12 @@ impl Receiver {
         place.ack = self.next;
         place.sent_at = now;
         place.echo = self.echo;
-        place.window = u32::try_from(self.edge - self.next).unwrap_or(u32::MAX);
+        debug_assert!(
+            self.edge - self.next <= LARGEST_WINDOW.as_u64(),
+            "no header says {} B",
+            self.edge - self.next
+        );
+        place.window = (self.edge - self.next) as u32;
         place.wire_size = self.header + self.timestamps;
         place.flags = Flags::ACK.with(resent);
         (place.seq, place.len, place.sack_count) = (0, 0, 0);
