@@ -161,6 +161,10 @@ impl CongestionControl for Dctcp {
         self.reno.on_undo(now);
     }
 
+    fn cap(&mut self, most: Bytes) {
+        self.reno.cap(most);
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.reno.on_kept(in_flight);
     }

@@ -329,6 +329,8 @@ pub trait CongestionControl: Debug + Send {
     fn on_unused(&mut self, window: Bytes) {
         self.on_idle(window);
     }
+    /// The last acknowledgement has opened the window too far: it is `most` at the most ([`GrowWhen::MaxFs`]).
+    fn cap(&mut self, _most: Bytes) {}
     /// After a timeout `in_flight` is not believed to be lost: the window is a segment larger, as in Linux.
     fn on_kept(&mut self, _in_flight: Bytes) {}
     /// Data leaves while none is in flight, `idle` after the last segment left.

@@ -167,6 +167,9 @@ macro_rules! dispatch {
             fn on_idle(&mut self, restart_window: Bytes) {
                 on!($controls, self, control => control.on_idle(restart_window))
             }
+            fn cap(&mut self, most: Bytes) {
+                on!($controls, self, control => control.cap(most))
+            }
             fn on_kept(&mut self, in_flight: Bytes) {
                 on!($controls, self, control => control.on_kept(in_flight))
             }

@@ -100,6 +100,9 @@ impl Sender {
             self.on_old_blocks(now, segment);
             return AckOutcome::default();
         }
+        if self.usage.caps {
+            self.note_flight();
+        }
         let marks = self.read_marks(segment);
         let marked = marks.any;
         let is_marked = marked && !self.ecn.is_read;
@@ -186,7 +189,11 @@ impl Sender {
                 held: self.release.held(now),
                 is_selective: self.recovery.is_selective(),
             };
+            let (cwnd, limit) = (self.window.cwnd(), self.growth_limit());
             self.window.on_ack(ack, arrived, counts);
+            if self.usage.caps {
+                self.cap_growth(cwnd, limit);
+            }
         }
         if let Some(signal) = reaction.signal {
             self.on_signal(now, signal, reaction.delivered);

@@ -298,6 +298,11 @@ impl CongestionControl for Prague {
         }
     }
 
+    fn cap(&mut self, most: Bytes) {
+        self.window = self.window.min(most.as_u64() * PARTS);
+        self.set_pace();
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.set(self.mss + in_flight.as_u64());
     }
