@@ -330,7 +330,8 @@ fn by_window(network: &Network, flow: &FlowSpec, tcp: &TcpConfig) -> f64 {
     let loss: f64 = flow.forward.iter().map(|link| network.links[*link].parts.loss.mean()).sum();
     // Reno keeps sqrt(3/(2p)) packets in flight; CUBIC more, up to several times that.
     let by_loss = if loss > 0.0 { 8.0 / libm::sqrt(loss) } else { f64::INFINITY };
-    let window = most_in_flight(tcp).min(by_loss).max(1.0);
+    let window =
+        in_packets(tcp.max_window, tcp).min(in_packets(tcp.receive_window, tcp)).min(by_loss).max(1.0);
     window * network.duration.as_secs_f64() / network.base_rtt(flow).as_secs_f64()
 }
 
