@@ -118,7 +118,7 @@ def test_the_answer_to_a_probe_tells_of_no_small_opening() -> None:
 def test_under_linux_a_probe_finds_the_window_as_closed() -> None:
     text = [
         *("+.1 < . 1:1001(1000) ack 1 win 65535", "+0 > . 1:1(0) ack 1001", "+0 < . 1001:2001(1000) ack 1 win 65535"),
-        *("+0 > . 1:1(0) ack 2001 win 0", "+.1 read(4, ..., 300) = 300", "+.3 < . 2001:2002(1) ack 1 win 65535"),
+        *("+0~+.1 > . 1:1(0) ack 2001 win 0", "+.1 read(4, ..., 300) = 300", "+.3 < . 2001:2002(1) ack 1 win 65535"),
         *("+0 > . 1:1(0) ack 2001 win 0", "+.1 read(4, ..., 700) = 700", "+0 > . 1:1(0) ack 2001 win 1000"),
     ]
     played = after_handshake(*text, stack="linux", receive_window="2000 B")

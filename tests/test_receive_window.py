@@ -22,8 +22,7 @@ def scenario(rate: str, rtt_ms: int, **tcp: Any) -> dict[str, Any]:
     [
         ("9 GB", "1448 B"),
         ("1073741825 B", "1448 B"),
-        ("1 EB", "1448 B"),
-        ("741525 packets", "1448 B"),
+        ("741535 packets", "1448 B"),
         ("2 bdp", "1448 B"),
     ],
 )
@@ -35,13 +34,13 @@ def test_a_window_that_no_header_can_tell_is_refused(window: str, mss: str) -> N
 
 
 @pytest.mark.parametrize("half", [Sender, Receiver])
-@pytest.mark.parametrize("window", ["9 GB", "741525 packets"])
+@pytest.mark.parametrize("window", ["9 GB", "741535 packets"])
 def test_so_it_is_for_the_parts(half: type, window: str) -> None:
     with pytest.raises(varicap.ScenarioError, match=r"tcp\.receive_window"):
         half(receive_window=window)
 
 
-@pytest.mark.parametrize("window", ["unlimited", "1 GiB", "1073741824 B", "741524 packets", "0.1 bdp"])
+@pytest.mark.parametrize("window", ["unlimited", "1 GiB", "1073741824 B", "741534 packets", "0.1 bdp"])
 def test_the_largest_one_is_fine(window: str) -> None:
     (flow,) = varicap.run(scenario("400 Gbit/s", 200, receive_window=window)).summary["flows"]
     assert flow["name"] == "a"
