@@ -279,6 +279,18 @@ fn the_answer_to_a_probe_tells_of_no_small_opening() {
     assert_eq!(told(&mut receiver, 13), [(4, MSS as u32 - 1)]);
 }
 
+/// A buffer without a limit is never full, and no read is news.
+#[test]
+fn a_buffer_without_a_limit_offers_the_largest_window_whatever_waits() {
+    let mut receiver = receiver(&config(Recovery::Sack, 10));
+    receiver.read_on_demand();
+    for number in 0..8 {
+        assert_eq!(answer(&mut receiver, ms(number), &data(number))[0].window, 1 << 30);
+    }
+    receiver.read(Bytes::MAX);
+    assert!(receiver.poll(ms(9)).is_none());
+}
+
 /// The same where the buffer is smaller than two segments: half of it is enough.
 #[test]
 fn of_a_small_buffer_half_is_worth_telling() {

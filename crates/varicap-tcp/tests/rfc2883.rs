@@ -169,11 +169,8 @@ fn a_reported_duplicate_is_no_duplicate_acknowledgement() {
     let selective =
         [Recovery::Sack, Recovery::Rack(RackConfig { tail_loss_probe: false, ..RackConfig::default() })];
     for recovery in family.into_iter().chain(selective) {
-        let config = TcpConfig {
-            limited_transmit: true,
-            initial_ssthresh: Amount::Packets(6),
-            ..reporting(recovery.clone())
-        };
+        let config =
+            TcpConfig { limited_transmit: true, initial_ssthresh: Amount::Packets(6), ..reporting(recovery) };
         let mut script = Script::greedy(&config);
         script.at(ms(100)).ack(2 * MSS);
         script.skip();
@@ -193,7 +190,7 @@ fn a_reported_duplicate_is_no_duplicate_acknowledgement() {
 #[test]
 fn a_reported_duplicate_inflates_no_window() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
-        let mut script = Script::greedy(&reporting(recovery.clone()));
+        let mut script = Script::greedy(&reporting(recovery));
         script.at(ms(100)).ack(MSS);
         for end in 3..=8 {
             if recovery.is_selective() {

@@ -7,7 +7,7 @@ mod growth;
 
 use std::collections::VecDeque;
 
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
 use crate::config::{LARGEST_WINDOW, TcpConfig};
@@ -80,8 +80,10 @@ pub struct Receiver {
     reports_duplicates: bool,
     /// End of what the application has read [B], if it reads on demand.
     read: Option<u64>,
-    /// Receive buffer [B].
+    /// Receive buffer, as much of it as can be advertised [B].
     buffer: u64,
+    /// The buffer has room for more, whatever waits to be read: the window is always the largest one.
+    is_unlimited: bool,
     // From here on what few segments read.
     /// The duplicate that the next acknowledgement reports (RFC 2883) [B].
     duplicate: Option<(u64, u64)>,
@@ -136,6 +138,7 @@ impl Receiver {
             // RFC 2018 §3: 40 bytes of options hold four blocks, or three beside a timestamp.
             max_blocks: MAX_SACK_BLOCKS as u8 - u8::from(config.timestamps),
             buffer,
+            is_unlimited: config.receive_window == Amount::Unlimited,
             read: None,
             edge: buffer,
             mss: config.mss.as_u64().max(1),
@@ -428,8 +431,8 @@ impl Receiver {
     fn write(&mut self, now: Time, place: &mut Segment) {
         // Data held out of order lies inside the window, so it does not shrink it.
         match self.read {
-            None => self.edge = self.next.saturating_add(self.buffer),
-            Some(read) => self.open(read),
+            Some(read) if !self.is_unlimited => self.open(read),
+            _ => self.edge = self.next.saturating_add(self.buffer),
         }
         self.last_ack = self.next;
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
@@ -497,7 +500,7 @@ impl Receiver {
         let Some(read) = self.read else { return };
         let read = read.saturating_add(bytes.as_u64()).min(self.next);
         self.read = Some(read);
-        self.ack_due |= self.opens(read);
+        self.ack_due |= !self.is_unlimited && self.opens(read);
     }
 
     /// Whether the window opens far enough to be worth a word, if the application has read everything below `read`: by a
