@@ -8,7 +8,9 @@ use pyo3::types::PyDict;
 use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
 
 use varicap_tcp::congestion::{CongestionControl as _, Controller};
-use varicap_tcp::{EcnBytes, Flags, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig};
+use varicap_tcp::{
+    EcnBytes, Flags, LARGEST_WINDOW, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig,
+};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
 use crate::control::{PythonControl, Raised, start};
@@ -92,7 +94,7 @@ pub struct PySegment(Segment);
 #[pymethods]
 impl PySegment {
     #[new]
-    #[pyo3(signature = (*, seq=0, len=0, ack=None, sack=vec![], window=u32::MAX, flags=vec![], sent_at_s=0.0, echo_s=0.0, wire_size=None, ecn_bytes=None))]
+    #[pyo3(signature = (*, seq=0, len=0, ack=None, sack=vec![], window=LARGEST_WINDOW.as_u64() as u32, flags=vec![], sent_at_s=0.0, echo_s=0.0, wire_size=None, ecn_bytes=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the fields of a segment, by name")]
     fn new(
         seq: u64,
@@ -106,6 +108,12 @@ impl PySegment {
         wire_size: Option<u16>,
         ecn_bytes: Option<(u32, u32)>,
     ) -> PyResult<PySegment> {
+        if u64::from(window) > LARGEST_WINDOW.as_u64() {
+            let most = LARGEST_WINDOW.as_u64();
+            return Err(PyValueError::new_err(format!(
+                "a window of {window} B is more than {most} B, the largest that TCP can advertise (RFC 7323 §2.3)"
+            )));
+        }
         let mut segment = Segment { seq, len, window, ..Segment::default() };
         for name in flags {
             let known = FLAGS.iter().find(|(known, _)| *known == name);

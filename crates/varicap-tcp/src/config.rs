@@ -10,11 +10,15 @@ use crate::ecn::EcnMode;
 use crate::pacing::Pacing;
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
+use crate::sender::in_bytes;
 use crate::stacks::Stack;
 use crate::timer::Timer;
 
 /// Largest IP packet [B].
 const LARGEST_PACKET: u64 = 65_535;
+
+/// Largest window that a receiver can advertise: 16 bits, shifted by 14 [B]. Source: RFC 7323 §2.2, §2.3.
+pub const LARGEST_WINDOW: Bytes = Bytes::new(1 << 30);
 
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +50,8 @@ pub struct TcpConfig {
     pub initial_ssthresh: Amount,
     /// Upper limit of the congestion window. Default: unlimited.
     pub max_window: Amount,
-    /// The receiver's buffer, which limits the advertised window. Default: unlimited.
+    /// The receiver's buffer, which limits the advertised window: at most 1073741824 B (RFC 7323 §2.3). Default: unlimited, which
+    /// is that much; a run notes flows that it allows less than their path has.
     pub receive_window: Amount,
     /// Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true.
     pub handshake: bool,
@@ -111,6 +116,33 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
+    /// What its receivers can advertise: their buffer, no larger than [`LARGEST_WINDOW`].
+    ///
+    /// # Panics
+    /// If it is given in bandwidth-delay products: only the scenario knows the path.
+    pub fn offered_window(&self) -> Bytes {
+        in_bytes(self.receive_window, self).min(LARGEST_WINDOW)
+    }
+
+    /// The receive window, if it is one that can be advertised.
+    fn check_receive_window(&self) -> Checked {
+        let window = self.receive_window;
+        part::amount("receive_window", window)?;
+        let good = match window {
+            Amount::Bytes(bytes) => bytes <= LARGEST_WINDOW,
+            Amount::Packets(packets) => packets.saturating_mul(self.mss.as_u64()) <= LARGEST_WINDOW.as_u64(),
+            // Of these the path decides, and the largest one.
+            Amount::Bdp(_) | Amount::Unlimited => true,
+        };
+        part::require("receive_window", good, window, TcpConfig::largest_window())
+    }
+
+    /// What a receive window is to be, in words.
+    pub fn largest_window() -> String {
+        let bytes = LARGEST_WINDOW.as_u64();
+        format!("at most {bytes} B, TCP's largest window (RFC 7323 §2.3), which \"unlimited\" stands for")
+    }
+
     /// The ECN that its connections negotiate: what is set, or what the congestion control needs.
     pub fn ecn_in_force(&self) -> EcnMode {
         self.congestion.wants().ecn_mode(self.ecn)
@@ -179,7 +211,7 @@ impl Part for TcpConfig {
         part::amount("initial_window", self.initial_window)?;
         part::amount("initial_ssthresh", self.initial_ssthresh)?;
         part::amount("max_window", self.max_window)?;
-        part::amount("receive_window", self.receive_window)?;
+        self.check_receive_window()?;
         part::at_least_one("duplicate_acks", self.duplicate_acks)?;
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;

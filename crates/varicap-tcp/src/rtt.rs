@@ -165,9 +165,9 @@ impl RttEstimator {
         self.rule.slack()
     }
 
-    /// When a tail is probed before there is a sample: a second, which is what the first RTO is (RFC 8985 §7.2).
-    pub(crate) fn initial_probe(&self) -> Span {
-        Span::from_nanos(self.rule.initial())
+    /// How long the acknowledgement of a single segment may be delayed.
+    pub(crate) fn longest_ack_delay(&self) -> Span {
+        self.rule.longest_ack_delay()
     }
 
     /// The RTO in force. It is computed where it is asked for, since most acknowledgements only feed it.

@@ -20,6 +20,7 @@ mod properties;
 mod pushed;
 mod ratcp;
 mod rate_adaptive;
+mod ratelimited_increase;
 mod reservation;
 mod rfc1122;
 mod rfc2861;

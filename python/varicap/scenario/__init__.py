@@ -31,9 +31,11 @@ class Rack(Part):
     reduction: Reduction | None = None
     """How the window falls in recovery. Default: at-once (RFC 6675 §5; Linux: prr)."""
     tail_loss_probe: bool | None = None
-    """Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985
-    §7).
+    """Whether a silent tail is probed after two smoothed RTTs and what the clock adds, before the retransmission timer
+    expires and no later than that, whichever `timer` there is (RFC 8985 §7).
 
+    The probe of a single segment, of which the acknowledgement may be delayed, waits for two smoothed RTTs and
+    `timer.linux.minimum` as in Linux, or with any other timer 200 ms (TLP.max_ack_delay), whatever its least RTO.
     Default: true.
     """
     frto: bool | None = None
@@ -383,7 +385,8 @@ class LinuxTimer(Part):
     """Least deviation that is added to the smoothed RTT, so that the RTO is at least the smoothed RTT plus this (RFC
     6298 bounds the RTO as a whole).
 
-    Default: 200 ms (net.ipv4.tcp_rto_min_us).
+    The probe of a tail that is a single segment waits for as much more than two smoothed RTTs
+    (`tcp_schedule_loss_probe`). Default: 200 ms (net.ipv4.tcp_rto_min_us).
     """
     initial: Span | None = None
     """RTO before the first sample. Default: 1 s."""
@@ -592,7 +595,7 @@ class ByteCounting(Part):
 Counting: TypeAlias = Literal["acks", "bytes", "segments"] | ByteCounting
 """How much of what an acknowledgement covers opens the window."""
 
-GrowWhen: TypeAlias = Literal["window-limited", "window-used"]
+GrowWhen: TypeAlias = Literal["window-limited", "window-used", "max-fs"]
 """When acknowledgements may open the window."""
 
 Validation: TypeAlias = Literal["restart", "decay"]
@@ -670,7 +673,10 @@ class Tcp(Part):
     max_window: Amount | None = None
     """Upper limit of the congestion window. Default: unlimited."""
     receive_window: Amount | None = None
-    """The receiver's buffer, which limits the advertised window. Default: unlimited."""
+    """The receiver's buffer, which limits the advertised window: at most 1073741824 B (RFC 7323 §2.3).
+
+    Default: unlimited, which is that much; a run notes flows that it allows less than their path has.
+    """
     handshake: bool | None = None
     """Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true."""
     handshake_ack: bool | None = None

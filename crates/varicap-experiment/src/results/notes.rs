@@ -1,6 +1,7 @@
 //! What a reader should know before relying on an interval over runs: whether they differ, and what all of them share.
 
 use varicap_net::{LossParts, QueueConfig};
+use varicap_tcp::LARGEST_WINDOW;
 use varicap_units::Span;
 
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
@@ -63,6 +64,26 @@ pub fn notes(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
     notes.extend(given_up(runs));
     if runs.iter().all(|run| run.fidelity.is_none()) {
         notes.extend(phases(runs, networks));
+    }
+    notes.extend(windows(networks));
+    notes
+}
+
+/// Flows whose paths hold more than TCP can have in flight.
+fn windows(networks: &[Network]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (network, flow) in
+        networks.iter().flat_map(|network| network.flows.iter().map(move |flow| (network, flow)))
+    {
+        let Some(allowed) = network.largest_window_rate(flow) else { continue };
+        let note = format!(
+            "{}: TCP's largest window, {} B (RFC 7323 §2.3), is less than the path holds: it allows a connection {allowed}",
+            flow.name,
+            LARGEST_WINDOW.as_u64(),
+        );
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
     }
     notes
 }

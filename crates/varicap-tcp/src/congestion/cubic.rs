@@ -377,6 +377,12 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn cap(&mut self, most: Bytes) {
+        if most.as_u64() < self.cwnd {
+            self.set_bytes(most.as_u64());
+        }
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.set_bytes(self.mss + in_flight.as_u64());
     }

@@ -305,6 +305,10 @@ pub struct CongestionEvent {
 pub trait CongestionControl: Debug + Send {
     /// New data was acknowledged, outside of recovery; every acknowledgement, if it [wants](Wants) that.
     fn on_ack(&mut self, ack: &AckSample);
+    /// An acknowledgement arrived that may call for a congestion signal, which follows, and then `on_ack`: of it all that is
+    /// newly acknowledged and marked is known. For a control that [needs](EcnNeed::EachByte) the marks of each byte, whose
+    /// answer to an echo counts these in (RFC 8257 §3.3; Linux: `in_ack_event`).
+    fn in_ack_event(&mut self, _ack: &AckSample) {}
     /// A segment was found to be lost, for a control that wants rate samples; before the signal of the episode that begins
     /// with it, and before the acknowledgement that showed it.
     fn on_lost(&mut self, _now: Time, _loss: &Loss) {}
@@ -325,6 +329,8 @@ pub trait CongestionControl: Debug + Send {
     fn on_unused(&mut self, window: Bytes) {
         self.on_idle(window);
     }
+    /// The last acknowledgement has opened the window too far: it is `most` at the most ([`GrowWhen::MaxFs`]).
+    fn cap(&mut self, _most: Bytes) {}
     /// After a timeout `in_flight` is not believed to be lost: the window is a segment larger, as in Linux.
     fn on_kept(&mut self, _in_flight: Bytes) {}
     /// Data leaves while none is in flight, `idle` after the last segment left.

@@ -190,6 +190,11 @@ impl CongestionControl for RateAdaptiveWindow {
         }
     }
 
+    fn cap(&mut self, most: Bytes) {
+        let beyond = most.saturating_sub(self.reserved());
+        self.rules_mut().cap(beyond);
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         let beyond = in_flight.saturating_sub(self.reserved());
         self.rules_mut().on_kept(beyond);

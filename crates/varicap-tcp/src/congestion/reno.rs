@@ -299,6 +299,12 @@ impl CongestionControl for Reno {
         }
     }
 
+    fn cap(&mut self, most: Bytes) {
+        if most.as_u64() < self.cwnd {
+            self.set(most.as_u64());
+        }
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.set(self.mss + in_flight.as_u64());
     }

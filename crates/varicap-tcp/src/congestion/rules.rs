@@ -73,6 +73,11 @@ pub enum GrowWhen {
     /// When the window was full at some time in the last window of data, and in slow start also while it is less than twice
     /// the most that was outstanding then: Linux.
     WindowUsed,
+    /// As window-limited; and while something else limits the sender, up to limit(maxFS): in slow start twice maxFS, and otherwise a
+    /// segment more than it, whatever the control. maxFS is the most that was in flight since cwnd fell last; before it ever did, the
+    /// initial window at least. A window that is larger already stays as it is. The ends of the windows of controls in Python
+    /// may lie an acknowledgement beyond that. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
+    MaxFs,
 }
 
 /// What becomes of a window that is not used.

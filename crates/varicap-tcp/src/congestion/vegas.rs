@@ -149,6 +149,10 @@ impl CongestionControl for Vegas {
         (self.least, self.samples) = (Span::MAX, 0);
     }
 
+    fn cap(&mut self, most: Bytes) {
+        self.reno.cap(most);
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.reno.on_kept(in_flight);
     }

@@ -7,15 +7,14 @@ mod growth;
 
 use std::collections::VecDeque;
 
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
-use crate::config::TcpConfig;
+use crate::config::{LARGEST_WINDOW, TcpConfig};
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::place::Place;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
-use crate::sender::in_bytes;
 use accurate::Accurate;
 use delay::Delay;
 
@@ -81,8 +80,10 @@ pub struct Receiver {
     reports_duplicates: bool,
     /// End of what the application has read [B], if it reads on demand.
     read: Option<u64>,
-    /// Receive buffer [B].
+    /// Receive buffer, as much of it as can be advertised [B].
     buffer: u64,
+    /// The buffer has room for more, whatever waits to be read: the window is always the largest one.
+    is_unlimited: bool,
     // From here on what few segments read.
     /// The duplicate that the next acknowledgement reports (RFC 2883) [B].
     duplicate: Option<(u64, u64)>,
@@ -106,7 +107,7 @@ impl Receiver {
                 policy.adapts().then(|| Box::new(Delay::new(&policy, config))),
             ),
         };
-        let buffer = in_bytes(config.receive_window, config).as_u64();
+        let buffer = config.offered_window().as_u64();
         let mut receiver = Receiver {
             next: 0,
             last_ack: 0,
@@ -137,6 +138,7 @@ impl Receiver {
             // RFC 2018 §3: 40 bytes of options hold four blocks, or three beside a timestamp.
             max_blocks: MAX_SACK_BLOCKS as u8 - u8::from(config.timestamps),
             buffer,
+            is_unlimited: config.receive_window == Amount::Unlimited,
             read: None,
             edge: buffer,
             mss: config.mss.as_u64().max(1),
@@ -427,15 +429,22 @@ impl Receiver {
     /// Writes an acknowledgement of numbers alone; blocks that `place` had from before do not count. None is due afterwards.
     #[inline(always)]
     fn write(&mut self, now: Time, place: &mut Segment) {
+        // Data held out of order lies inside the window, so it does not shrink it.
+        match self.read {
+            Some(read) if !self.is_unlimited => self.open(read),
+            _ => self.edge = self.next.saturating_add(self.buffer),
+        }
         self.last_ack = self.next;
-        // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so
-        // it does not shrink it.
-        self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
         place.ack = self.next;
         place.sent_at = now;
         place.echo = self.echo;
-        place.window = u32::try_from(self.edge - self.next).unwrap_or(u32::MAX);
+        debug_assert!(
+            self.edge - self.next <= LARGEST_WINDOW.as_u64(),
+            "no header says {} B",
+            self.edge - self.next
+        );
+        place.window = (self.edge - self.next) as u32;
         place.wire_size = self.header + self.timestamps;
         place.flags = Flags::ACK.with(resent);
         (place.seq, place.len, place.sack_count) = (0, 0, 0);
@@ -486,20 +495,31 @@ impl Receiver {
     }
 
     /// The application reads up to `bytes` of what is in order. The receiver must then be polled: it announces a
-    /// window that has opened by a segment or half the buffer (RFC 1122 §4.2.3.3).
+    /// window that has opened by a segment or half of the buffer, and no other (RFC 1122 §4.2.3.3).
     pub fn read(&mut self, bytes: Bytes) {
         let Some(read) = self.read else { return };
         let read = read.saturating_add(bytes.as_u64()).min(self.next);
         self.read = Some(read);
-        let opened = read.saturating_add(self.buffer).saturating_sub(self.edge);
-        if opened >= self.mss.min(self.buffer / 2).max(1) {
-            self.ack_due = true;
-        }
+        self.ack_due |= !self.is_unlimited && self.opens(read);
     }
 
-    #[inline]
-    fn unread_from(&self) -> u64 {
-        self.read.unwrap_or(self.next)
+    /// Whether the window opens far enough to be worth a word, if the application has read everything below `read`: by a
+    /// segment or half of the buffer, so that it invites no small segments. Source: RFC 9293 §3.8.6.2.2 (MUST-39), RFC 1122
+    /// §4.2.3.3. Deviation: Linux (`__tcp_select_window`) also tells of less where half of the buffer is free, and of none below
+    /// a sixteenth of it.
+    fn opens(&self, read: u64) -> bool {
+        let room = read.saturating_add(self.buffer).saturating_sub(self.edge);
+        room >= self.mss.min(self.buffer / 2).max(1)
+    }
+
+    /// The right edge of the window follows what the application has read, all below `read`: by little only while the whole
+    /// buffer is offered, and never to the left (RFC 9293 §3.8.6, SHLD-14).
+    #[inline(never)]
+    fn open(&mut self, read: u64) {
+        let was_whole = self.edge - self.last_ack >= self.buffer && read >= self.next;
+        if was_whole || self.opens(read) {
+            self.edge = self.edge.max(read.saturating_add(self.buffer));
+        }
     }
 }
 

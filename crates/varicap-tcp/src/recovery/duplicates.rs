@@ -68,7 +68,8 @@ impl<F: Family> Rules for Duplicates<F> {
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         if space.una > arrival.before {
             *reaction = self.on_cumulative(common, space, arrival.before);
-        } else if arrival.is_duplicate && F::HEEDS_DUPLICATES {
+        } else if arrival.is_duplicate && F::HEEDS_DUPLICATES && arrival.segment.duplicate_block().is_none() {
+            // RFC 6675 §2 (DupAck): what reports a duplicate (RFC 2883) says of nothing new that it has left the network.
             *reaction = self.on_duplicate(common, space);
         }
     }

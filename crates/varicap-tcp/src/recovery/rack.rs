@@ -113,6 +113,8 @@ impl Rules for ByTime {
         }
         let repetition = self.note_repetition(arrival, space);
         let (repeated, of_probe) = (repetition.is_some(), repetition == Some(true));
+        // Linux (d9157f6806d1): FLAG_DSACKING_ACK. What reports a duplicate of something resent is no duplicate itself.
+        let arrival = &Arrival { is_duplicate: arrival.is_duplicate && !repeated, ..*arrival };
         self.patience.widen(repetition == Some(false), space);
         self.end_probe(common, space, arrival, of_probe, reaction);
         let is_dubious = progress.sacked > 0

@@ -33,7 +33,7 @@ use crate::pacing::Pace;
 use crate::place::Place;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
-use crate::segment::OPTION_TIMESTAMPS;
+use crate::segment::{Flags, OPTION_TIMESTAMPS};
 use crate::writes::Writes;
 use alarm::Alarm;
 use ecn::Ecn;
@@ -221,7 +221,7 @@ impl Sender {
         let options = if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 };
         let header = config.header.as_u64().min(u64::from(u16::MAX)) as u16;
         let overhead = header.saturating_add(options);
-        let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
+        let offer = config.offered_window().as_u64();
         let wants = control.wants();
         let release = Release::new(now, config.max_burst);
         let pace = Pace::new(&config.pacing).map(Box::new);
@@ -264,13 +264,17 @@ impl Sender {
             short: ShortSegments::new(config.nagle),
             pace,
             pacing_credit: config.pacing_credit,
-            usage: Usage::new(config, now, wants),
+            usage: Usage::new(config, now, wants, in_bytes(config.initial_window, config).as_u64().max(mss)),
             ecn: Ecn::new(config, wants),
             is_capped: false,
             counters: Tally::default(),
             #[cfg(debug_assertions)]
             latest: now,
         };
+        if sender.usage.caps {
+            // Each acknowledgement has to be looked at.
+            sender.ecn.plain = Flags(u16::MAX);
+        }
         sender.note_extras();
         sender
     }

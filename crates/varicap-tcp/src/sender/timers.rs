@@ -189,7 +189,7 @@ impl Sender {
         // A control that models the path learns what the timeout lost, and only then of it. Source: Linux (tcp_enter_loss).
         self.report_lost(now);
         if let Some(kind) = kind {
-            self.fall_for(now, kind, in_flight);
+            self.fall_for(now, kind, in_flight, 0);
         }
         let in_flight = self.recovery.in_flight(&self.space);
         if self.keeps_in_flight && in_flight > 0 {

@@ -1,4 +1,5 @@
-//! How much of the window was used, where that decides on its growth or its size. Source: RFC 2861, as Linux has it.
+//! How much of the window was used, where that decides on its growth or its size. Source: RFC 2861, as Linux has it;
+//! draft-ietf-ccwg-ratelimited-increase-11 (maxFS).
 
 use varicap_units::{Bytes, Span, Time};
 
@@ -27,11 +28,17 @@ pub(super) struct Usage {
     /// Most that was outstanding since the window was last used up [B], and when that was.
     used: u64,
     used_up: Time,
+    /// Acknowledgements open the window up to what maxFS allows.
+    pub(super) caps: bool,
+    /// maxFS: the most that was in flight since cwnd fell last, and cwnd when it was looked at last [B].
+    max_fs: u64,
+    cwnd: u64,
 }
 
 impl Usage {
     /// A record that is kept if something reads it: the configuration, or a control that `wants` it.
-    pub(super) fn new(config: &TcpConfig, now: Time, wants: Wants) -> Usage {
+    /// In the beginning cwnd is `initial_window` bytes.
+    pub(super) fn new(config: &TcpConfig, now: Time, wants: Wants, initial_window: u64) -> Usage {
         let decides_growth = config.grow_when == GrowWhen::WindowUsed && !wants.own_window;
         let decays = config.restart_after_idle && config.validation == Validation::Decay && !wants.own_window;
         Usage {
@@ -44,6 +51,9 @@ impl Usage {
             sent: 0,
             used: 0,
             used_up: now,
+            caps: config.grow_when == GrowWhen::MaxFs && !wants.own_window,
+            max_fs: initial_window,
+            cwnd: initial_window,
         }
     }
 }
@@ -61,8 +71,37 @@ impl Sender {
         if self.usage.decides_growth {
             !self.usage.is_full && !self.is_mostly_used()
         } else {
-            self.app_limited
+            self.app_limited && self.growth_limit().is_none_or(|limit| self.window.cwnd() >= limit)
         }
+    }
+
+    /// Draft §3: an acknowledgement is about to end what FlightSize was since the last one. maxFS starts anew with the first
+    /// FlightSize after cwnd fell, for whatever reason.
+    pub(super) fn note_flight(&mut self) {
+        let (flight, cwnd) = (self.space.flight(), self.window.cwnd());
+        let usage = &mut self.usage;
+        let before = if cwnd < usage.cwnd { 0 } else { usage.max_fs };
+        (usage.max_fs, usage.cwnd) = (before.max(flight), cwnd);
+    }
+
+    /// Draft §3, limit(maxFS): how far acknowledgements may open the window of a sender that something other than cwnd limits [B].
+    pub(super) fn growth_limit(&self) -> Option<u64> {
+        if !self.usage.caps || !self.app_limited {
+            return None;
+        }
+        let (max_fs, mss) = (self.usage.max_fs, self.space.mss);
+        let limit = if self.window.is_in_slow_start() { max_fs.saturating_mul(2) } else { max_fs + mss };
+        Some(if self.counts_arrivals { limit / mss * mss } else { limit })
+    }
+
+    /// An acknowledgement has opened the window, which was `before` bytes: not beyond `limit`, if there is one.
+    pub(super) fn cap_growth(&mut self, before: u64, limit: Option<u64>) {
+        if let Some(limit) = limit
+            && self.window.cwnd() > limit.max(before)
+        {
+            self.window.change(|control| control.cap(Bytes::new(limit.max(before))));
+        }
+        self.usage.cwnd = self.usage.cwnd.max(self.window.cwnd());
     }
 
     /// Whether, in slow start, more than half of the window was used: it then grows to twice what was acknowledged.

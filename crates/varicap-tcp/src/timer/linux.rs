@@ -23,7 +23,8 @@ const SLACK: Span = Span::from_millis(2);
 #[serde(default, deny_unknown_fields)]
 pub struct LinuxTimer {
     /// Least deviation that is added to the smoothed RTT, so that the RTO is at least the smoothed RTT plus this (RFC 6298
-    /// bounds the RTO as a whole). Default: 200 ms (net.ipv4.tcp_rto_min_us).
+    /// bounds the RTO as a whole). The probe of a tail that is a single segment waits for as much more than two smoothed RTTs
+    /// (`tcp_schedule_loss_probe`). Default: 200 ms (net.ipv4.tcp_rto_min_us).
     pub minimum: Span,
     /// RTO before the first sample. Default: 1 s.
     pub initial: Span,
@@ -154,6 +155,8 @@ impl super::Rule for Rule {
             linear_syn_timeouts: self.linear_syn_timeouts.into(),
             retries: Some(self.retries),
             slack: SLACK.as_nanos(),
+            // tcp_schedule_loss_probe: tcp_rto_min_us.
+            longest_ack_delay: self.minimum * MICROSECOND.as_nanos(),
             least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
             least_is_added: true,
             is_exact: !self.wheel,

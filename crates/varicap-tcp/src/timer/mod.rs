@@ -8,9 +8,11 @@ mod rfc6298;
 pub(crate) mod step;
 mod ticks;
 
-/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
-/// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
-pub(crate) const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
+/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement, unless a rule has
+/// a measure of its own [ns]. Source: RFC 8985 §7.2 (TLP.max_ack_delay).
+const LONGEST_ACK_DELAY: u64 = 200_000_000;
+/// When a tail is probed before the round-trip time is known. Source: RFC 8985 §7.2; Linux (TCP_TIMEOUT_INIT).
+pub(crate) const FIRST_PROBE: Span = Span::from_secs(1);
 
 /// The registry of retransmission timers: the choice in a scenario file, and the static dispatch to the chosen rule.
 macro_rules! timers {
@@ -47,6 +49,7 @@ macro_rules! timers {
                             least: limits.least,
                             maximum: limits.maximum,
                             slack: limits.slack.max(1),
+                            longest_ack_delay: limits.longest_ack_delay,
                             probe_slack: limits.probe_slack(),
                             least_is_added: limits.least_is_added,
                             is_exact: limits.is_exact,
@@ -116,7 +119,8 @@ pub(crate) struct TimerRule {
     least: u64,
     maximum: u64,
     slack: u64,
-    /// At most the longest delay of an acknowledgement [ns].
+    longest_ack_delay: u64,
+    /// At most the longest delay of an acknowledgement, and a second [ns].
     probe_slack: u32,
     least_is_added: bool,
     is_exact: bool,
@@ -162,6 +166,8 @@ struct Limits {
     retries: Option<Retries>,
     /// What the clock adds to a wait that is shorter than an RTO [ns].
     slack: u64,
+    /// How long the acknowledgement of a single segment may be delayed, beyond two round trips [ns].
+    longest_ack_delay: u64,
     /// No timer that is set for an RTO fires sooner [ns].
     least: u64,
     /// Whether that is the least that is added to the smoothed RTT.
@@ -175,7 +181,8 @@ struct Limits {
 impl Limits {
     /// What the clock adds at least to the wait for a probe of a tail [ns].
     fn probe_slack(&self) -> u32 {
-        if self.may_be_early { 0 } else { self.slack.min(LONGEST_ACK_DELAY.as_nanos()) as u32 }
+        let least = self.slack.min(self.longest_ack_delay).min(FIRST_PROBE.as_nanos());
+        if self.may_be_early { 0 } else { least as u32 }
     }
 }
 
@@ -244,6 +251,11 @@ impl TimerRule {
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         Span::from_nanos(self.slack)
+    }
+
+    /// A probe of a tail that is a single segment waits for so much longer than two round trips.
+    pub(crate) fn longest_ack_delay(&self) -> Span {
+        Span::from_nanos(self.longest_ack_delay)
     }
 
     /// A probe of a tail waits for at least so much longer than two round trips.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{JsonSchema, Span, Time};
 
-use super::{Limits, Smoothed};
+use super::{LONGEST_ACK_DELAY, Limits, Smoothed};
 use crate::config::RttBase;
 
 /// An RTO that is a fixed multiple of the RTT.
@@ -85,6 +85,7 @@ impl super::Rule for Rule {
             linear_syn_timeouts: 0,
             retries: None,
             slack: 1_000_000,
+            longest_ack_delay: LONGEST_ACK_DELAY,
             least: 0,
             least_is_added: false,
             is_exact: true,

@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{JsonSchema, Span, Time};
 
 use super::step::Step;
-use super::{Limits, Smoothed};
+use super::{LONGEST_ACK_DELAY, Limits, Smoothed};
 
 /// A coarse tick timer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +82,7 @@ impl super::Rule for Rule {
             linear_syn_timeouts: 0,
             retries: None,
             slack: self.tick.step,
+            longest_ack_delay: LONGEST_ACK_DELAY,
             least: 0,
             least_is_added: false,
             is_exact: false,

@@ -223,7 +223,7 @@ fn plan_flow(
     check_recovery(tcp, &key, mode, kernel, notes)?;
     timer::check(tcp, &key, notes)?;
     check_details(tcp, &key, notes)?;
-    rules::check(tcp, mode, notes);
+    rules::check(tcp, &key, mode, notes)?;
     sending::check(tcp, notes);
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     let mss = tcp.mss.as_u64();
