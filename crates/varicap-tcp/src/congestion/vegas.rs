@@ -175,7 +175,7 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::{CongestionKind, Counting};
+    use crate::congestion::{CongestionKind, Counting, Rounding};
 
     const MSS: u64 = 1000;
 
@@ -189,6 +189,7 @@ mod tests {
                 initial_window: bytes(segments),
                 initial_ssthresh: bytes(ssthresh),
                 counting: Counting::Acks,
+                rounding: Rounding::None,
             },
         )
     }
