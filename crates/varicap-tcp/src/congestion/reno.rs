@@ -66,10 +66,10 @@ pub struct Reno {
     /// Most that one acknowledgement counts in congestion avoidance [B].
     avoidance_limit: u64,
     per_ack: bool,
-    /// What an acknowledgement adds beyond that [B].
-    eighth: u64,
-    /// 1 if slow start takes in a window that equals ssthresh.
-    at_ssthresh: u64,
+    /// An acknowledgement adds an eighth of a segment beyond that.
+    adds_eighth: bool,
+    /// Slow start takes in a window that equals ssthresh.
+    at_ssthresh: bool,
     rounding: Rounding,
     /// Windows and acknowledgements are counted in whole segments.
     in_segments: bool,
@@ -122,8 +122,8 @@ impl Reno {
             slow_start_limit,
             avoidance_limit: if counts_acks { mss } else { u64::MAX },
             per_ack,
-            eighth: if config.increase == Increase::PerAckAndEighth { mss / 8 } else { 0 },
-            at_ssthresh: u64::from(config.slow_start_at_ssthresh),
+            adds_eighth: config.increase == Increase::PerAckAndEighth,
+            at_ssthresh: config.slow_start_at_ssthresh,
             rounding: start.rounding,
             in_segments,
             is_special: per_ack || in_segments,
@@ -168,7 +168,7 @@ impl Reno {
     #[inline]
     fn open_to_ssthresh(&mut self, bytes: u64) {
         let opened = self.cwnd + bytes;
-        if self.at_ssthresh == 1 && self.cwnd == self.ssthresh {
+        if self.at_ssthresh && self.cwnd == self.ssthresh {
             return self.set(opened);
         }
         self.cwnd = opened.min(self.ssthresh);
@@ -238,7 +238,8 @@ impl Reno {
     fn open_per_ack(&mut self, acked: u64) {
         let opened =
             acked.min(self.avoidance_limit).saturating_mul(self.mss * PARTS) / self.cwnd + self.credit;
-        self.cwnd += (opened / PARTS).min(self.mss) + self.eighth;
+        let eighth = if self.adds_eighth { self.mss / 8 } else { 0 };
+        self.cwnd += (opened / PARTS).min(self.mss) + eighth;
         self.credit = opened % PARTS;
     }
 
@@ -260,7 +261,7 @@ impl CongestionControl for Reno {
             return;
         }
         let mut acked = ack.newly_acked.as_u64();
-        if self.cwnd < self.ssthresh.saturating_add(self.at_ssthresh) {
+        if self.cwnd < self.ssthresh || self.at_ssthresh && self.cwnd == self.ssthresh {
             acked = if self.exit.as_ref().is_some_and(|exit| exit.is_on()) {
                 let unit = if self.in_segments { self.mss } else { 1 };
                 self.slow_start_with_exit(Seen::of(ack, self.cwnd, self.mss, unit))
