@@ -256,14 +256,6 @@ def test_4_3bsd_opens_once_more_at_ssthresh_and_reno_adds_an_eighth() -> None:
 
 
 @pytest.mark.parametrize("stack", BSD)
-def test_a_window_of_4_3bsd_has_sixteen_bits(stack: str) -> None:
-    script = Script(stack, 1)
-    for count in range(1, 200):
-        script.at(script.now + 0.01).ack(count)
-    assert 64 * MSS < script.sender.in_flight <= 65_535
-
-
-@pytest.mark.parametrize("stack", BSD)
 def test_4_3bsd_ends_the_handshake_with_a_segment_of_its_own(stack: str) -> None:
     sender = Sender(stack=stack, mss=f"{MSS} B")
     sender.write(8 * MSS)

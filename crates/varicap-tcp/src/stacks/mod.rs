@@ -6,8 +6,7 @@
 //! of several alternatives, `[ack.delayed]` and so on: they hold for the alternative that a connection has. The first one
 //! is the stack's own, except for `congestion`, which no stack chooses.
 //!
-//! Sizes that belong to an experiment (segments, buffers, limits of the window) are no habits; what a field of the header
-//! cannot say is one (4.3BSD's window of 16 bits).
+//! Sizes that belong to an experiment (segments, buffers, limits of the window) are no habits.
 
 use serde::{Deserialize, Serialize};
 use varicap_units::JsonSchema;
