@@ -150,6 +150,7 @@ pub fn start(config: &TcpConfig) -> Start {
         initial_window: config.initial_window.bytes(config.mss, Bytes::ZERO),
         initial_ssthresh: config.initial_ssthresh.bytes(config.mss, Bytes::ZERO),
         counting: config.counting,
+        rounding: config.rounding,
     }
 }
 

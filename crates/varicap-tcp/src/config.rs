@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema};
 
 use crate::ack_policy::AckPolicy;
-use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
+use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Rounding, Validation};
 use crate::ecn::EcnMode;
 use crate::pacing::Pacing;
 use crate::recovery::Recovery;
@@ -71,6 +71,8 @@ pub struct TcpConfig {
     pub duplicate_acks: u32,
     /// What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n.
     pub after_timeout: AfterTimeout,
+    /// What Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n.
+    pub tahoe_resends: TahoeResends,
     /// NewReno's window when its recovery ends. Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
     pub after_recovery: AfterRecovery,
     /// Whether duplicate ACKs for data sent before the last recovery may start another one. Duplicates of the ACK that ends
@@ -106,6 +108,12 @@ pub struct TcpConfig {
     pub window_probe: WindowProbe,
     /// From what ssthresh is computed when the window falls. Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
     pub halving: Halving,
+    /// Whether ssthresh is computed anew at each expiry, and not only at the first one of the same segment: with the window of
+    /// one segment that the first one leaves, it is two segments then. Default: by the stack; `rfc` has false (RFC 5681 §3.1
+    /// holds it).
+    pub halve_at_each_timeout: bool,
+    /// What Reno's arithmetic rounds down to whole segments when the window falls. Default: by the stack; `rfc` has none.
+    pub rounding: Rounding,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
     /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false (RFC 5681
     /// §4.3: the loss of a retransmission is a second signal).
@@ -174,6 +182,7 @@ impl Default for TcpConfig {
             limited_transmit: true,
             duplicate_acks: 3,
             after_timeout: AfterTimeout::GoBackN,
+            tahoe_resends: TahoeResends::GoBackN,
             after_recovery: AfterRecovery::FlightSize,
             repeat_fast_retransmit: false,
             window_inflation: true,
@@ -187,6 +196,8 @@ impl Default for TcpConfig {
             validation: Validation::Restart,
             window_probe: WindowProbe::Byte,
             halving: Halving::FlightSize,
+            halve_at_each_timeout: false,
+            rounding: Rounding::None,
             reduce_once: false,
             ecn: EcnMode::Off,
         }
@@ -299,6 +310,17 @@ pub enum AfterTimeout {
     GoBackN,
     /// The first unacknowledged segment only; then one more for each acknowledgement that uncovers another hole.
     FirstHole,
+}
+
+/// What Tahoe's fast retransmit resends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TahoeResends {
+    /// What a timeout resends, by `after_timeout`: ns-2 goes back to the hole.
+    GoBackN,
+    /// The lost segment alone; what was sent beyond it counts as in flight: 4.3BSD-Tahoe. A second hole then waits for a
+    /// timeout, unless three duplicates show it.
+    LostSegment,
 }
 
 /// NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3).

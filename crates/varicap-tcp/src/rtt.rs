@@ -28,15 +28,19 @@ struct Smooth {
     /// Least RTT seen [ns]; meaningful once sampled.
     least: Span,
     samples: u64,
+    /// The next sample is as a first one.
+    begins: bool,
 }
 
 impl Smooth {
-    /// Takes a round-trip time in the rule's units, at which all below `acked` was acknowledged of what was `sent` [B]. It may
+    /// Takes a round-trip time in the rule's units (`first` if it is a first sample), at which all below `acked` was acknowledged of what was `sent` [B]. It may
     /// have to keep RTTVAR.
     #[inline]
-    fn take(&mut self, rtt: u64, keeps_rttvar: bool, acked: u64, sent: u64) -> Sample {
-        let (is_first, srtt_before) = (self.samples == 0, self.srtt8 >> 3);
+    fn take(&mut self, rtt: u64, first: u64, keeps_rttvar: bool, acked: u64, sent: u64) -> Sample {
+        let (is_first, srtt_before) = (self.begins, self.srtt8 >> 3);
+        let rtt = if is_first { first } else { rtt };
         if is_first {
+            self.begins = false;
             // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
             self.srtt8 = rtt << 3;
             self.rttvar4 = rtt << 1;
@@ -60,7 +64,7 @@ impl RttEstimator {
         let linear = if handshake { rule.linear_syn_timeouts() } else { 0 };
         RttEstimator {
             rule,
-            smooth: Smooth { srtt8: 0, rttvar4: 0, least: Span::MAX, samples: 0 },
+            smooth: Smooth { srtt8: 0, rttvar4: 0, least: Span::MAX, samples: 0, begins: true },
             initial,
             backoff: 0,
             linear,
@@ -82,7 +86,9 @@ impl RttEstimator {
         // RFC 6298 §5, last paragraph but one: a new measurement collapses a backed off RTO.
         self.backoff = 0;
         let smooth = &mut self.smooth;
-        self.rule.on_sample(at, now, |rtt, keeps_rttvar| smooth.take(rtt, keeps_rttvar, acked, sent));
+        self.rule.on_sample(at, now, |rtt, first, keeps_rttvar| {
+            smooth.take(rtt, first, keeps_rttvar, acked, sent)
+        });
     }
 
     /// A round trip that may be the least, beside the sample that feeds the RTO.
@@ -103,6 +109,8 @@ impl RttEstimator {
             return;
         }
         self.backoff = self.backoff.saturating_add(1);
+        // What was measured before so many expiries says little of the path now; the RTO stays as it is until then.
+        self.smooth.begins |= self.backoff >= self.rule.forgets_after();
     }
 
     /// The receiver's window opened: what was backed off were probes.
@@ -172,11 +180,11 @@ impl RttEstimator {
 
     /// The RTO in force. It is computed where it is asked for, since most acknowledgements only feed it.
     pub(crate) fn rto(&self) -> Span {
-        let Smooth { srtt8, rttvar4, least, samples } = self.smooth;
+        let Smooth { srtt8, rttvar4, least, samples, .. } = self.smooth;
         let base = if samples == 0 {
             self.initial
         } else {
-            self.rule.rto(&Smoothed { srtt: srtt8 >> 3, four_rttvar: rttvar4, least })
+            self.rule.rto(&Smoothed { srtt: srtt8 >> 3, eight_srtt: srtt8, four_rttvar: rttvar4, least })
         };
         Span::from_nanos(if self.backoff == 0 { base } else { self.rule.backed_off(base, self.backoff) })
     }

@@ -12,7 +12,7 @@ from varicap.scenario.part import Part, ScenarioFile
 Span: TypeAlias = str
 """A length of time with its unit, such as "50 ms"."""
 
-Stack: TypeAlias = Literal["linux", "rfc", "bsd-tahoe", "bsd-reno", "ns-1", "ns-2"]
+Stack: TypeAlias = Literal["linux", "rfc", "bsd-tahoe", "bsd-reno", "ns-1", "ns-2", "ns-2.35"]
 """Whose habits a connection has."""
 
 Reduction: TypeAlias = Literal["at-once", "prr"]
@@ -63,7 +63,7 @@ class Rack(Part):
 Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"] | Rack
 """What is retransmitted, and when recovery ends."""
 
-Increase: TypeAlias = Literal["per-window", "per-ack"]
+Increase: TypeAlias = Literal["per-window", "per-ack", "per-ack-and-eighth"]
 """By how much congestion avoidance opens the window."""
 
 
@@ -97,6 +97,11 @@ class Reno(Part):
     """
     increase: Increase | None = None
     """By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends)."""
+    slow_start_at_ssthresh: bool | None = None
+    """Whether a window that equals ssthresh opens as in slow start, once more by a segment (RFC 5681 §3.1 allows both).
+
+    Default: false (4.3BSD: true).
+    """
     hystart: Hystart | None = None
     """When slow start ends before a loss. Default: none (RFC 5681)."""
 
@@ -425,6 +430,10 @@ class LinuxTimer(Part):
     """
 
 
+TickSamples: TypeAlias = Literal["crossed", "at-least-one", "nearest"]
+"""How a round trip is counted in ticks."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TickTimer(Part):
     """A coarse tick timer. A key that is None is as the stack says, or has its default."""
@@ -439,6 +448,20 @@ class TickTimer(Part):
     """RTO before the first sample. Default: 6 s."""
     maximum: Span | None = None
     """Largest RTO. Default: 64 s."""
+    deviations: int | None = None
+    """Deviations (RTTVAR) that are added to SRTT. Default: 4 (Jacobson 1990; 4.3BSD-Tahoe: 2)."""
+    maximum_backoff: int | None = None
+    """By how much expiries in a row multiply the RTO at most.
+
+    Default: 64 (`tcp_backoff` of 4.3BSD, `t_backoff_` of ns-2).
+    """
+    samples: TickSamples | None = None
+    """How a round trip is counted in ticks. Default: crossed (4.3BSD)."""
+    on_tick: bool | None = None
+    """Whether a timer ends with a tick of the clock, up to one tick early.
+
+    Default: true (4.3BSD; ns-2: false, when its time is over).
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -553,6 +576,9 @@ RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
 AfterTimeout: TypeAlias = Literal["go-back-n", "first-hole"]
 """What a sender without SACK resends after a timeout."""
 
+TahoeResends: TypeAlias = Literal["go-back-n", "lost-segment"]
+"""What Tahoe's fast retransmit resends."""
+
 AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
 """NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3)."""
 
@@ -595,7 +621,7 @@ class ByteCounting(Part):
 Counting: TypeAlias = Literal["acks", "bytes", "segments"] | ByteCounting
 """How much of what an acknowledgement covers opens the window."""
 
-GrowWhen: TypeAlias = Literal["window-limited", "window-used", "max-fs"]
+GrowWhen: TypeAlias = Literal["window-limited", "window-used", "max-fs", "always"]
 """When acknowledgements may open the window."""
 
 Validation: TypeAlias = Literal["restart", "decay"]
@@ -606,6 +632,9 @@ WindowProbe: TypeAlias = Literal["byte", "old-sequence"]
 
 Halving: TypeAlias = Literal["flight-size", "window", "offered-window"]
 """From what ssthresh is computed when the window falls."""
+
+Rounding: TypeAlias = Literal["none", "ssthresh", "window"]
+"""What is rounded down to whole segments when the window falls; ssthresh is at least two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -687,6 +716,11 @@ class Tcp(Part):
     """
     after_lost_syn: AfterLostSyn | None = None
     """The first congestion window if the SYN was lost. Default: by the stack; `rfc` has one-segment (RFC 5681 §3.1)."""
+    fin: bool | None = None
+    """Whether a FIN closes each direction of a connection once its application has no more data (RFC 9293 §3.6).
+
+    Default: by the stack; `rfc` has true.
+    """
     timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
 
@@ -703,6 +737,8 @@ class Tcp(Part):
     """Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2)."""
     after_timeout: AfterTimeout | None = None
     """What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n."""
+    tahoe_resends: TahoeResends | None = None
+    """What Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n."""
     after_recovery: AfterRecovery | None = None
     """NewReno's window when its recovery ends.
 
@@ -765,6 +801,17 @@ class Tcp(Part):
     """From what ssthresh is computed when the window falls.
 
     Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
+    """
+    halve_at_each_timeout: bool | None = None
+    """Whether ssthresh is computed anew at each expiry, and not only at the first one of the same segment: with the
+    window of one segment that the first one leaves, it is two segments then.
+
+    Default: by the stack; `rfc` has false (RFC 5681 §3.1 holds it).
+    """
+    rounding: Rounding | None = None
+    """What Reno's arithmetic rounds down to whole segments when the window falls.
+
+    Default: by the stack; `rfc` has none.
     """
     reduce_once: bool | None = None
     """Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo (RFC
@@ -1971,7 +2018,10 @@ class Arrivals(Part):
     size: Sizes
     """Sizes of the transfers."""
     at_most: int = 1000
-    """Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000."""
+    """Maximum number of transfers at a time; further ones are turned away, and counted in `refused_transfers`.
+
+    Default: 1000.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2388,7 +2438,7 @@ class Datagrams(Part):
     """
 
     rate: DatagramRate
-    """Rate of the datagrams on the wire."""
+    """Rate of the datagrams on the wire; kept exactly, however short they are."""
     size: Bytes = "1500 B"
     """Size of each datagram on the wire; of those of an encoder, the largest. Default: 1500 B."""
     spacing: Spacing = "constant"

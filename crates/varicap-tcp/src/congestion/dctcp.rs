@@ -209,7 +209,7 @@ impl CongestionControl for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Counting;
+    use crate::congestion::{Counting, Rounding};
 
     const MSS: u64 = 1000;
 
@@ -223,6 +223,7 @@ mod tests {
                 initial_window: bytes,
                 initial_ssthresh: bytes,
                 counting: Counting::Acks,
+                rounding: Rounding::None,
             },
         )
     }

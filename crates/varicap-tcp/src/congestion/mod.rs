@@ -284,7 +284,7 @@ pub enum CongestionKind {
     /// The retransmission timer expired, or Tahoe resends after duplicate ACKs, which it treats the same:
     /// slow start from one segment.
     Timeout {
-        /// Expiries in a row before this one.
+        /// Expiries in a row before this one, which hold ssthresh; 0 where each halves it (`halve_at_each_timeout`).
         backoff: u32,
     },
 }
@@ -384,6 +384,8 @@ pub struct Start {
     pub initial_ssthresh: Bytes,
     /// How much of what an acknowledgement covers opens the window.
     pub counting: Counting,
+    /// What is rounded down to whole segments when the window falls.
+    pub rounding: Rounding,
 }
 
 impl Start {
@@ -414,6 +416,7 @@ impl Congestion {
             initial_window: one,
             initial_ssthresh: unlimited,
             counting: Counting::Acks,
+            rounding: Rounding::None,
         };
         match self {
             Congestion::Custom(_) => None,

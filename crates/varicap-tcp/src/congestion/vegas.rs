@@ -179,7 +179,7 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::{CongestionKind, Counting};
+    use crate::congestion::{CongestionKind, Counting, Rounding};
 
     const MSS: u64 = 1000;
 
@@ -193,6 +193,7 @@ mod tests {
                 initial_window: bytes(segments),
                 initial_ssthresh: bytes(ssthresh),
                 counting: Counting::Acks,
+                rounding: Rounding::None,
             },
         )
     }

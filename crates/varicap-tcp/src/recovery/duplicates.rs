@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Arrival, Common, Expiry, Reaction, Rules, Signal, Space, State, note};
-use crate::config::{AfterRecovery, AfterTimeout, TcpConfig};
+use crate::config::{AfterRecovery, AfterTimeout, TahoeResends, TcpConfig};
 
 /// Where a variant differs from RFC 2581's recovery.
 pub(super) trait Family: Sized {
@@ -49,6 +49,7 @@ pub(crate) struct Duplicates<F> {
     pub(super) after_recovery: AfterRecovery,
     repeat: bool,
     after_timeout: AfterTimeout,
+    pub(super) tahoe_resends: TahoeResends,
     family: PhantomData<F>,
 }
 
@@ -60,6 +61,7 @@ impl<F: Family> Rules for Duplicates<F> {
             after_recovery: config.after_recovery,
             repeat: config.repeat_fast_retransmit,
             after_timeout: config.after_timeout,
+            tahoe_resends: config.tahoe_resends,
             family: PhantomData,
         }
     }

@@ -28,7 +28,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::ack_policy::AckPolicy;
 use crate::config::{Nagle, TcpConfig, WindowProbe};
-use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
+use crate::congestion::{CongestionControl, Controller, Counting, GrowWhen, Halving, Start, Window};
 use crate::pacing::Pace;
 use crate::place::Place;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
@@ -154,6 +154,7 @@ pub struct Sender {
     /// What arrived counts when it is SACKed, not when it is acknowledged cumulatively.
     counts_arrivals: bool,
     halving: Halving,
+    halves_at_each_timeout: bool,
     reduce_once: bool,
     /// A closed window is probed by a sequence number that was acknowledged.
     probes_old: bool,
@@ -205,6 +206,7 @@ impl Sender {
             initial_window: in_bytes(config.initial_window, config),
             initial_ssthresh: in_bytes(config.initial_ssthresh, config),
             counting: config.counting,
+            rounding: config.rounding,
         };
         Sender::with_control(config, now, Controller::new(&config.congestion, &start))
     }
@@ -244,10 +246,11 @@ impl Sender {
             tail_probe_due: false,
             since_probe: SinceProbe::Nothing,
             expiries: 0,
-            app_limited: true,
+            app_limited: config.grow_when != GrowWhen::Always,
             restart_after_idle: config.restart_after_idle,
             counts_arrivals: config.counting == Counting::Segments,
             halving: config.halving,
+            halves_at_each_timeout: config.halve_at_each_timeout,
             reduce_once: config.reduce_once,
             probes_old: config.window_probe == WindowProbe::OldSequence,
             keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),

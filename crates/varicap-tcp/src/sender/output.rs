@@ -239,7 +239,7 @@ impl Sender {
 
     #[inline]
     fn hold(&mut self, app_limited: bool) -> Option<Outgoing> {
-        self.app_limited = app_limited;
+        self.app_limited = app_limited && !self.usage.grows_always;
         self.note_usage(!app_limited);
         self.release.rest();
         None

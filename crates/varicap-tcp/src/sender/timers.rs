@@ -182,7 +182,9 @@ impl Sender {
         }
         self.expiries += 1;
         let in_flight = self.flight_at_expiry();
-        let kind = self.heeded(now, CongestionKind::Timeout { backoff });
+        // To the control an expiry that halves again is a first one.
+        let held = if self.halves_at_each_timeout { 0 } else { backoff };
+        let kind = self.heeded(now, CongestionKind::Timeout { backoff: held });
         if self.recovery.on_timeout(now, &self.space, backoff > 0) {
             self.space.nxt = self.space.una;
         }

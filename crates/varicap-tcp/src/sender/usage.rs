@@ -15,6 +15,8 @@ pub(super) struct Usage {
     pub(super) is_on: bool,
     /// The window grows by it.
     pub(super) decides_growth: bool,
+    /// The window grows whether it is used or not.
+    pub(super) grows_always: bool,
     /// A window that is not used decays.
     pub(super) decays: bool,
     /// Whether the window was full at some time since the last window of data began.
@@ -41,9 +43,11 @@ impl Usage {
     pub(super) fn new(config: &TcpConfig, now: Time, wants: Wants, initial_window: u64) -> Usage {
         let decides_growth = config.grow_when == GrowWhen::WindowUsed && !wants.own_window;
         let decays = config.restart_after_idle && config.validation == Validation::Decay && !wants.own_window;
+        let grows_always = config.grow_when == GrowWhen::Always && !wants.own_window;
         Usage {
             is_on: decides_growth || decays || wants.rate_samples,
             decides_growth,
+            grows_always,
             decays,
             is_full: false,
             most: 0,

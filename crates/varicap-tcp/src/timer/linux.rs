@@ -161,6 +161,8 @@ impl super::Rule for Rule {
             least_is_added: true,
             is_exact: !self.wheel,
             may_be_early: false,
+            maximum_backoff: u64::MAX,
+            forgets_after: u32::MAX,
         }
     }
 

@@ -8,6 +8,8 @@ mod rfc6298;
 pub(crate) mod step;
 mod ticks;
 
+pub use ticks::TickSamples;
+
 /// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement, unless a rule has
 /// a measure of its own [ns]. Source: RFC 8985 §7.2 (TLP.max_ack_delay).
 const LONGEST_ACK_DELAY: u64 = 200_000_000;
@@ -59,18 +61,19 @@ macro_rules! timers {
             }
 
             /// What was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
-            /// sees it, in its units, and of whether it has to keep RTTVAR. One dispatch serves all steps.
+            /// sees it, in its units, as it would count as a first one, and of whether it has to keep RTTVAR. One dispatch serves all steps.
             #[inline]
             pub(crate) fn on_sample(
                 &mut self,
                 at: Time,
                 now: Time,
-                smooth: impl FnOnce(u64, bool) -> Sample,
+                smooth: impl FnOnce(u64, u64, bool) -> Sample,
             ) {
                 match &mut self.chosen {
                     $( Chosen::$Variant(rule) => {
                         let keeps_rttvar = <$module::Rule as Rule>::READS_RTTVAR;
-                        let sample = smooth(rule.measure(at, now), keeps_rttvar);
+                        let rtt = rule.measure(at, now);
+                        let sample = smooth(rtt, rule.first(rtt), keeps_rttvar);
                         rule.take(&sample);
                     } )+
                 }
@@ -176,6 +179,10 @@ struct Limits {
     is_exact: bool,
     /// Whether a timer may fire before its wait is over.
     may_be_early: bool,
+    /// By how much expiries in a row multiply the RTO at most.
+    maximum_backoff: u64,
+    /// Expiries in a row after which the next sample begins the estimate anew.
+    forgets_after: u32,
 }
 
 impl Limits {
@@ -190,6 +197,8 @@ impl Limits {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Smoothed {
     pub(crate) srtt: u64,
+    /// Eight times SRTT, with its fraction.
+    pub(crate) eight_srtt: u64,
     /// Four times RTTVAR, for a rule that reads it.
     pub(crate) four_rttvar: u64,
     /// Least RTT seen [ns].
@@ -220,6 +229,11 @@ trait Rule {
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
     fn measure(&mut self, sent: Time, now: Time) -> u64;
+    /// What this round-trip time counts as a first sample.
+    #[inline]
+    fn first(&self, rtt: u64) -> u64 {
+        rtt
+    }
     /// Takes a sample into a state of its own, if it keeps one.
     #[inline]
     fn take(&mut self, _sample: &Sample) {}
@@ -243,7 +257,8 @@ impl TimerRule {
     pub(crate) fn backed_off(&self, rto: u64, expiries: u32) -> u64 {
         // RFC 6298 (5.5): RTO <- RTO * 2; (2.5): a maximum may be placed on it.
         let limits = self.limits();
-        let factor = if limits.backs_off { 1u64 << expiries.min(32) } else { 1 };
+        let factor =
+            if limits.backs_off { (1u64 << expiries.min(32)).min(limits.maximum_backoff) } else { 1 };
         rto.saturating_mul(factor).min(self.maximum.max(1))
     }
 
@@ -285,6 +300,11 @@ impl TimerRule {
     /// The RTO with which data starts after a SYN timed out [ns].
     pub(crate) fn after_syn_loss(&self) -> u64 {
         self.limits().after_syn_loss.max(1)
+    }
+
+    /// Expiries in a row after which the next sample begins the estimate anew.
+    pub(crate) fn forgets_after(&self) -> u32 {
+        self.limits().forgets_after
     }
 
     /// Expiries of a SYN that do not double the RTO.
