@@ -53,6 +53,9 @@ pub struct TcpConfig {
     /// Whether the sender ends the handshake with a segment of its own even if data is about to leave; otherwise its first data
     /// does (RFC 9293 §3.10.7.3 allows both). Default: by the stack; `rfc` has false.
     pub handshake_ack: bool,
+    /// Whether a FIN ends each direction once the application has no more data, as with its answer it ends a connection
+    /// (RFC 9293 §3.6). Default: by the stack; `rfc` has true.
+    pub fin: bool,
     /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
     /// `rfc` has false.
     pub timestamps: bool,
@@ -134,6 +137,7 @@ impl Default for TcpConfig {
             receive_window: Amount::Unlimited,
             handshake: true,
             handshake_ack: false,
+            fin: true,
             timestamps: false,
             rtt_samples: RttSamples::EveryAck,
             limited_transmit: true,

@@ -128,6 +128,11 @@ impl Delay {
         }
     }
 
+    /// The round trip of the handshake, once that is over.
+    pub(super) fn round_trip(&self) -> Option<Span> {
+        self.rtt
+    }
+
     /// `segment` brought data in order, when `window` bytes were advertised and so many `held` out of order. The application
     /// has read everything below `read`, if it reads at once.
     #[inline]

@@ -10,7 +10,7 @@ use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
-pub(super) const UNUSUAL: Flags = Flags::SYN.with(Flags::ECE).with(Flags::ACK);
+pub(super) const UNUSUAL: Flags = Flags::SYN.with(Flags::FIN).with(Flags::ECE).with(Flags::ACK);
 
 impl Sender {
     /// An acknowledgement arrived.
@@ -81,6 +81,10 @@ impl Sender {
             return self.on_syn_ack(now, segment);
         }
         self.alarm.follow();
+        let ends = segment.flags.has(Flags::FIN);
+        if ends {
+            self.on_fin();
+        }
         let before = self.space.una;
         // RFC 9293 §3.10.7.4: an old acknowledgement is ignored. One of data never sent is, too; the RFC also answers
         // it, which no simulated receiver needs.
@@ -100,10 +104,11 @@ impl Sender {
         let delivered_before = before + self.recovery.sacked();
         let is_new = segment.ack > before;
         let guessed = if is_new && self.counts_arrivals { self.recovery.guessed() } else { 0 };
-        // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
+        // RFC 5681 §2: data outstanding, neither data nor FIN, same acknowledgement, same window.
         let is_update = Offer::of(segment) != self.offer.edge;
-        let says_nothing = !is_new && !is_update && segment.len == 0 && segment.sack_count == 0;
-        let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && segment.len == 0;
+        let is_bare = segment.len == 0 && !ends;
+        let says_nothing = !is_new && !is_update && is_bare && segment.sack_count == 0;
+        let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && is_bare;
         let (mut rtt, mut last) = (None, None);
         if is_new {
             self.take_new_data(segment);
