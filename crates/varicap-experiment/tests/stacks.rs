@@ -207,6 +207,8 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("handshake", json!(false)),
         ("handshake_ack", json!(true)),
         ("handshake_ack", json!(false)),
+        ("fin", json!(true)),
+        ("fin", json!(false)),
         ("timestamps", json!(true)),
         ("timestamps", json!(false)),
         ("rtt_samples", json!("one-per-window")),

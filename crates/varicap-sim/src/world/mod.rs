@@ -195,14 +195,14 @@ impl World {
         let segment = net.arrive(&packet);
         let connection = &mut self.connections[packet.owner() as usize];
         if !connection.awaits(&packet) {
-            return;
+            return self.arrive_late(now, packet);
         }
         let news = connection.receiver.push(now, segment);
         self.observer.on_data(connection, now, news, &packet);
         net.send_ack(now, connection);
         let due = connection.receiver.poll_at().min(connection.app.poll_at());
         net.wake_connection(now, packet.owner(), connection, due);
-        if connection.is_relayed && news > 0 {
+        if connection.is_relayed && (news > 0 || connection.passes_end()) {
             self.relay(now, packet.owner(), news);
         }
     }
@@ -213,7 +213,7 @@ impl World {
         let segment = net.arrive(&packet);
         let connection = &mut self.connections[owner as usize];
         if !connection.awaits(&packet) {
-            return;
+            return self.arrive_late(now, packet);
         }
         let outcome = connection.sender.push(now, segment);
         self.observer.on_ack(connection, &outcome);
@@ -304,7 +304,7 @@ impl World {
     fn poll_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         if !connection.is_open() {
-            return self.net.end_wake(now, owner, connection, Time::NEVER);
+            return self.linger(now, owner);
         }
         let was_active = connection.app.is_active();
         let is_fed = connection.feed(now);
@@ -318,6 +318,9 @@ impl World {
             self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
         }
+        if connection.end() && answers {
+            self.net.send_data(now, connection);
+        }
         self.net.send_ack(now, connection);
         let due = connection.wake_by();
         self.net.end_wake(now, owner, connection, due);
@@ -326,7 +329,8 @@ impl World {
         }
     }
 
-    /// Closes a connection whose transfer is over, and frees its slot.
+    /// Closes a connection whose transfer is over, and frees its slot, unless its receiver waits for the acknowledgement of its
+    /// FIN: the sender has left that to [`World::arrive_late`] (RFC 9293 §3.3.2: TIME-WAIT, which takes nothing but the slot).
     #[cold]
     fn close(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
@@ -342,8 +346,53 @@ impl World {
         }
         let marked_losses = self.net.marked_losses().take(owner);
         self.observer.on_close(connection, now, marked_losses);
-        self.free.push(owner);
         self.openers.openings.on_close(group);
+        let connection = &mut self.connections[owner as usize];
+        if connection.lingers() {
+            let due = connection.wake_by();
+            self.net.wake_connection(now, owner, connection, due);
+        } else {
+            self.free.push(owner);
+        }
+    }
+
+    /// A packet arrived at a connection that is over. What is no straggler of an earlier one may be the acknowledgement of the
+    /// receiver's FIN, or that FIN again, which the sender acknowledges again.
+    #[cold]
+    #[inline(never)]
+    fn arrive_late(&mut self, now: Time, packet: Packet) {
+        let (net, owner) = (&mut self.net, packet.owner());
+        let connection = &mut self.connections[owner as usize];
+        if !connection.lingers_for(&packet) {
+            return;
+        }
+        let segment = *net.arrived(&packet);
+        if packet.is_reverse() {
+            connection.sender.push(now, &segment);
+            net.send_data(now, connection);
+        } else {
+            connection.receiver.push(now, &segment);
+            net.send_ack(now, connection);
+        }
+        if connection.receiver.is_closing() {
+            let due = connection.wake_by();
+            return net.wake_connection(now, owner, connection, due);
+        }
+        connection.end_lingering();
+        net.cancel_wake(owner, connection);
+        self.free.push(owner);
+    }
+
+    /// A connection that is over is woken: its receiver may have to send its FIN again.
+    #[cold]
+    fn linger(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        let mut due = Time::NEVER;
+        if connection.lingers() {
+            self.net.send_ack(now, connection);
+            due = connection.wake_by();
+        }
+        self.net.end_wake(now, owner, connection, due);
     }
 
     #[cold]
@@ -425,9 +474,11 @@ impl World {
     #[cold]
     fn relay(&mut self, now: Time, owner: u32, bytes: u64) {
         let source = &self.connections[owner as usize];
-        let is_last = source.app.is_delivered();
+        // What ends otherwise than by its size, such as a flow that is stopped, ends by its FIN.
+        let is_last = source.app.is_delivered() || source.receiver.has_ended();
         let slot = match source.relay {
             Some(slot) => slot,
+            None if bytes == 0 => return,
             None => {
                 let relay = self.openers.openings.relay_of(source.group, source.member, &source.app);
                 let Some(opening) = relay else { return };
