@@ -342,6 +342,7 @@ fn check_details(
             tcp.handshake && !tcp.handshake_ack,
             "handshake_ack: Linux always ends the handshake with a segment of its own",
         ),
+        (!tcp.fin, "fin: Linux ends each connection with one in each direction"),
         (!tcp.limited_transmit, "limited_transmit: Linux always has it"),
         (
             tcp.rtt_samples == RttSamples::OnePerWindow,
