@@ -673,7 +673,7 @@ class Sender:
         """`open`, `disorder`, `recovery` or `loss`."""
     @property
     def counters(self) -> dict[str, int]:
-        """Packets with data and without sent, resent, marked; timeouts, fast retransmits, ECN reductions, reported marks, ended trust."""
+        """Packets sent with and without data, resent, marked; timeouts, fast retransmits, and other events by name."""
 
 @final
 class EventTimers:
@@ -705,7 +705,7 @@ class Receiver:
     def read(self, size: int, /) -> None:
         """The application reads up to so many bytes that are in order; the receiver must then be polled."""
     def close(self) -> None:
-        """The application closes: a FIN is sent until it is acknowledged.  One that reads at once does so at the end."""
+        """The application closes: a FIN is sent until it is acknowledged.  One that reads at once closes by itself."""
     @property
     def has_ended(self) -> bool:
         """Whether the sender's FIN has come, and all data before it."""
