@@ -53,8 +53,8 @@ pub struct TcpConfig {
     /// Whether the sender ends the handshake with a segment of its own even if data is about to leave; otherwise its first data
     /// does (RFC 9293 §3.10.7.3 allows both). Default: by the stack; `rfc` has false.
     pub handshake_ack: bool,
-    /// Whether a FIN ends each direction once the application has no more data, as with its answer it ends a connection
-    /// (RFC 9293 §3.6). Default: by the stack; `rfc` has true.
+    /// Whether a FIN closes each direction of a connection once its application has no more data (RFC 9293 §3.6). Default: by the
+    /// stack; `rfc` has true.
     pub fin: bool,
     /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
     /// `rfc` has false.

@@ -662,6 +662,11 @@ class Tcp(Part):
 
     Default: by the stack; `rfc` has false.
     """
+    fin: bool | None = None
+    """Whether a FIN closes each direction of a connection once its application has no more data (RFC 9293 §3.6).
+
+    Default: by the stack; `rfc` has true.
+    """
     timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
 
