@@ -68,8 +68,6 @@ pub struct Connection {
     pub asks: bool,
     /// Whether another connection relays what it delivers.
     pub is_relayed: bool,
-    /// Its application has closed after what it has just written, which leaves first, as far as it may.
-    ends: bool,
     /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held
     /// back.
     pub release: Time,
@@ -118,7 +116,6 @@ impl Connection {
             rtt_meter,
             awaited: 0,
             is_relayed: false,
-            ends: false,
             relay: None,
             release: Time::NEVER,
             wake: Time::NEVER,
@@ -283,31 +280,21 @@ impl Connection {
         self.app.is_transfer() && self.is_open() && self.sender.is_over()
     }
 
-    /// Passes what the application offers by `now` to the sender; whether that is anything. Its end is left to
-    /// [`Connection::end`].
+    /// Passes what the application offers by `now` to the sender. Returns whether that is anything, and whether it is the end:
+    /// then the sender is to be closed once what was written has left, as far as it may, since a FIN rides on the last segment
+    /// only if that has not.
     #[inline]
-    pub fn feed(&mut self, now: Time) -> bool {
-        let mut is_any = false;
+    pub fn feed(&mut self, now: Time) -> (bool, bool) {
+        let (mut is_any, mut ends) = (false, false);
         while let Some(offer) = self.app.poll(now) {
             match offer {
                 Offer::Write(bytes) => self.sender.write(bytes),
                 Offer::Withdraw => self.sender.withdraw(),
-                Offer::End => self.ends = true,
+                Offer::End => ends = true,
             }
             is_any = true;
         }
-        is_any
-    }
-
-    /// Closes the sender if the application has; whether it has, just now. A socket is closed once what was written to it has
-    /// left, as far as it may: the FIN rides on the last segment only if that has not.
-    #[inline]
-    pub fn end(&mut self) -> bool {
-        let ends = std::mem::take(&mut self.ends);
-        if ends {
-            self.sender.close();
-        }
-        ends
+        (is_any, ends)
     }
 
     /// As [`Connection::poll_at`], or earlier: then its sender has only put a timer off.

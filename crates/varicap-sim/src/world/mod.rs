@@ -308,7 +308,7 @@ impl World {
             return self.linger(now, owner);
         }
         let was_active = connection.app.is_active();
-        let is_fed = connection.feed(now);
+        let (is_fed, ends) = connection.feed(now);
         let is_active = connection.app.is_active();
         if is_active != was_active {
             note_activity(&mut self.feedback, &mut self.net, now, connection.group, is_active);
@@ -319,8 +319,11 @@ impl World {
             self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
         }
-        if connection.end() && answers {
-            self.net.send_data(now, connection);
+        if ends {
+            connection.sender.close();
+            if answers {
+                self.net.send_data(now, connection);
+            }
         }
         self.net.send_ack(now, connection);
         let due = connection.wake_by();

@@ -1,12 +1,14 @@
 //! How a receiver hears of the end of the sender's direction, and ends its own, which carries no data. Source: RFC 9293 §3.6,
 //! §3.10.7.4 (eighth); Linux `tcp_fin`, `tcp_send_fin`.
 
-use varicap_units::Time;
+use varicap_units::{Span, Time};
 
 use super::Receiver;
-use crate::rtt::RttEstimator;
 use crate::segment::{Flags, Segment};
-use crate::timer::Timer;
+
+/// RTO of a receiver that has not measured the round trip, and the largest one (RFC 6298 (2.1), (2.5)).
+const FIRST_RTO: Span = Span::from_secs(1);
+const LARGEST_RTO: Span = Span::from_secs(60);
 
 /// The ends of the two directions, as a receiver sees them.
 #[derive(Debug)]
@@ -16,7 +18,8 @@ pub(super) struct Closing {
     own: Own,
     /// The instant at which its own FIN is sent again.
     again_at: Time,
-    estimator: RttEstimator,
+    /// The RTO in force, backoff included.
+    rto: Span,
 }
 
 /// The receiver's own FIN.
@@ -32,21 +35,10 @@ enum Own {
     Acknowledged,
 }
 
-impl Closing {
-    fn new(timer: &Timer) -> Closing {
-        Closing {
-            fin: u64::MAX,
-            own: Own::Open,
-            again_at: Time::NEVER,
-            estimator: RttEstimator::new(timer, false),
-        }
-    }
-}
-
 impl Receiver {
     fn closing(&mut self) -> &mut Closing {
-        let timer = &self.timer;
-        self.closing.get_or_insert_with(|| Box::new(Closing::new(timer)))
+        let closed = Closing { fin: u64::MAX, own: Own::Open, again_at: Time::NEVER, rto: FIRST_RTO };
+        self.closing.get_or_insert_with(|| Box::new(closed))
     }
 
     /// The sender's FIN has arrived, behind its data up to `end`, perhaps before some of that, perhaps again.
@@ -81,16 +73,14 @@ impl Receiver {
     /// The application closes its direction, in which there was no data: a FIN is sent, and sent again until it is
     /// acknowledged. The receiver must then be polled. One that reads at once does so by itself when the sender has ended.
     pub fn close(&mut self) {
-        let rtt = self.delay.as_deref().and_then(super::Delay::round_trip);
+        // By the round trip of the handshake where that is measured, as in Linux (tcp_synack_rtt_meas).
+        let rto = self.delay.as_deref().map(super::Delay::rto);
         let closing = self.closing();
         if closing.own != Own::Open {
             return;
         }
         closing.own = Own::Due;
-        if let Some(rtt) = rtt {
-            // RFC 6298 (2.2), by the round trip of the handshake, as in Linux (tcp_synack_rtt_meas).
-            closing.estimator.on_sample(Time::ZERO, Time::ZERO + rtt, 0, 0);
-        }
+        closing.rto = rto.unwrap_or(FIRST_RTO);
         (self.ack_due, self.has_extras) = (true, true);
     }
 
@@ -126,7 +116,8 @@ impl Receiver {
         let Some(closing) = &mut self.closing else { return };
         match closing.own {
             Own::Open => return,
-            Own::Sent if now >= closing.again_at => closing.estimator.on_expiry(),
+            // RFC 6298 (5.5): back off the timer.
+            Own::Sent if now >= closing.again_at => closing.rto = (closing.rto * 2).min(LARGEST_RTO),
             Own::Due => closing.own = Own::Sent,
             Own::Sent | Own::Acknowledged => {
                 // Its number was taken when it left.
@@ -136,7 +127,7 @@ impl Receiver {
             }
         }
         segment.flags = segment.flags.with(Flags::FIN);
-        closing.again_at = closing.estimator.deadline(now);
+        closing.again_at = now + closing.rto;
         self.ack_at = closing.again_at;
     }
 }

@@ -128,11 +128,6 @@ impl Delay {
         }
     }
 
-    /// The round trip of the handshake, once that is over.
-    pub(super) fn round_trip(&self) -> Option<Span> {
-        self.rtt
-    }
-
     /// `segment` brought data in order, when `window` bytes were advertised and so many `held` out of order. The application
     /// has read everything below `read`, if it reads at once.
     #[inline]
@@ -347,7 +342,8 @@ impl Delay {
         self.answers |= !self.latest.is_never() && self.on_clock(now).since(self.latest) < self.delay;
     }
 
-    fn rto(&self) -> Span {
+    /// The RTO by the round trip of the handshake.
+    pub(super) fn rto(&self) -> Span {
         self.whole_up(self.rtt.map_or(FIRST_RTO, |rtt| rtt + (rtt * 2).max(LEAST_DEVIATION)))
     }
 

@@ -17,7 +17,6 @@ use crate::ecn::EcnMode;
 use crate::place::Place;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
 use crate::sender::in_bytes;
-use crate::timer::Timer;
 use accurate::Accurate;
 use closing::Closing;
 use delay::Delay;
@@ -97,8 +96,6 @@ pub struct Receiver {
     recent: [(u64, u64); MAX_SACK_BLOCKS],
     ack_delay: Span,
     mss: u64,
-    /// By which its FIN is sent again.
-    timer: Timer,
 }
 
 impl Receiver {
@@ -128,7 +125,6 @@ impl Receiver {
             has_settled: false,
             has_ended: false,
             closing: None,
-            timer: config.timer,
             accurate: None,
             has_extras: false,
             plain: Flags::default(),
