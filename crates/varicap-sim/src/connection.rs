@@ -317,8 +317,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_and_its_meter_take_24_cache_lines() {
+    fn a_connection_and_its_meter_take_25_cache_lines() {
         let bytes = size_of::<Connection>() + size_of::<FlowMeter>();
-        assert!(bytes <= 24 * 64, "{bytes} B, of which there may be 100,000");
+        assert!(bytes <= 25 * 64, "{bytes} B, of which there may be 100,000");
     }
 }

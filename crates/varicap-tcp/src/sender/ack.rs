@@ -396,7 +396,7 @@ impl Sender {
     /// The segment at `seq` was lost, which may end the trust in a reservation.
     pub(super) fn note_lost(&mut self, now: Time, seq: u64) {
         if self.release.on_lost(seq) {
-            self.counters.reservations_given_up += 1;
+            self.counters.reservations_given_up = true;
             self.window.change(|control| control.on_reservation(now, None));
         }
     }

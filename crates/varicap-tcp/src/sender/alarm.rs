@@ -228,7 +228,7 @@ impl Sender {
     /// As [`Sender::wait_for_probe`], where the timer [leads](Alarm::leads): no probe is due sooner than it fires.
     #[inline]
     pub(super) fn wait_on_for_probe(&mut self, now: Time, has_left: bool) {
-        let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.most_of_one };
+        let wait = Wait::Probe { has_left, is_single: self.has_single() };
         debug_assert!(self.alarm.at <= self.end_of(now, wait), "a probe is due before the timer fires");
         (self.alarm.wait, self.alarm.since) = (wait, now);
     }
@@ -236,7 +236,7 @@ impl Sender {
     /// Nothing more leaves now: what left last is the tail to be probed.
     #[inline(never)]
     pub(super) fn wait_for_probe(&mut self, now: Time, has_left: bool) {
-        let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.most_of_one };
+        let wait = Wait::Probe { has_left, is_single: self.has_single() };
         self.wait_by(now, wait, self.soonest_of(now, wait));
     }
 }

@@ -16,23 +16,16 @@ pub(super) struct Closing {
     pub(super) is_closed: bool,
     /// The other side's FIN has arrived.
     pub(super) peer_closed: bool,
-    /// Data that leaves later was still in the write queue when the application closed, and takes the FIN along.
-    rides_after: Time,
+    /// Data that leaves before anything is acknowledged leaves before the application closes, unless it is paced.
+    waits: bool,
+    /// The FIN left with data.
+    rode: bool,
 }
 
 impl Closing {
     /// Neither direction has ended. A FIN ends each if the connection `has_fin`.
     pub(super) fn new(has_fin: bool) -> Closing {
-        Closing { has_fin, is_closed: false, peer_closed: false, rides_after: Time::NEVER }
-    }
-
-    /// Data leaves when nothing is in flight, of what was `sent` before. If that is nothing, the application writes now, as
-    /// sockets take no data before the handshake is over, and closes when that has left which may.
-    #[inline]
-    pub(super) fn on_start(&mut self, now: Time, sent: u64) {
-        if sent == 0 && self.is_closed {
-            self.rides_after = now;
-        }
+        Closing { has_fin, is_closed: false, peer_closed: false, waits: false, rode: false }
     }
 
     /// RCV.NXT of the other side's direction, which holds nothing but its FIN.
@@ -53,7 +46,7 @@ impl Sender {
         self.closing.is_closed = true;
         if self.closing.has_fin {
             self.plain_until = self.written.saturating_sub(1);
-            self.closing.rides_after = if self.space.max > 0 { Time::ZERO } else { Time::NEVER };
+            self.closing.waits = self.space.max == 0;
         }
     }
 
@@ -75,17 +68,18 @@ impl Sender {
     /// What comes next in sequence, whatever windows say: so much data, at most a segment [B], and one if the FIN goes with
     /// it, or nothing.
     #[inline]
-    pub(super) fn next_in_line(&self, now: Time) -> (u64, u64) {
+    pub(super) fn next_in_line(&self) -> (u64, u64) {
         let len = self.written.saturating_sub(self.space.nxt).min(self.space.mss);
-        (len, if self.closing.is_closed { self.fin_in_line(now, len) } else { 0 })
+        (len, if self.closing.is_closed { self.fin_in_line(len) } else { 0 })
     }
 
     /// Whether the FIN goes with the next `len` bytes, after which there may be others: one or none.
-    fn fin_in_line(&self, now: Time, len: u64) -> u64 {
+    fn fin_in_line(&self, len: u64) -> u64 {
         let (end, nxt) = (self.written, self.space.nxt);
         let is_last = self.closing.has_fin && nxt <= end && nxt + len == end;
         // What goes back takes along what left before.
-        let rides = now > self.closing.rides_after || self.space.max > end;
+        let waits = self.closing.waits && self.space.una == 0 && (nxt == 0 || !self.window.paces());
+        let rides = !waits || self.space.max > end;
         let fits = len == 0 || rides && end < self.offer.edge;
         u64::from(is_last && fits)
     }
@@ -101,8 +95,7 @@ impl Sender {
     fn emit_last(&mut self, now: Time, len: u64) -> Outgoing {
         let is_new = self.space.nxt >= self.space.max;
         let mut outgoing = self.emit_with(now, len, 1);
-        // What is in flight beside a bare FIN is another segment.
-        self.most_of_one = if len == 0 { 1 } else { self.space.mss + 1 };
+        self.closing.rode = len > 0;
         if len == 0 && is_new {
             outgoing.flags = self.ecn.empty_flags();
         }
@@ -129,6 +122,20 @@ impl Sender {
     pub(super) fn count_empty(&mut self) {
         self.counters.sent_packets += 1;
         self.counters.empty_packets += 1;
+    }
+
+    /// Whether what is in flight is a single segment: a bare FIN is one, and one that rides on data is none.
+    #[inline]
+    pub(super) fn has_single(&self) -> bool {
+        let flight = self.space.flight();
+        flight <= self.space.mss + 1 && self.is_single(flight)
+    }
+
+    fn is_single(&self, flight: u64) -> bool {
+        if self.space.max <= self.written {
+            return flight <= self.space.mss;
+        }
+        self.closing.rode || flight <= 1
     }
 
     /// The other side's FIN arrived, perhaps again.

@@ -91,7 +91,7 @@ struct Tally {
     timeouts: u32,
     fast_retransmits: u32,
     ecn_reductions: u32,
-    reservations_given_up: u32,
+    reservations_given_up: bool,
 }
 
 /// The outcome of an acknowledgement at the sender.
@@ -142,8 +142,6 @@ pub struct Sender {
     written: u64,
     /// Full segments up to here leave without a look at the end: a FIN may ride on the last one [B].
     plain_until: u64,
-    /// Most that a single segment in flight takes of the sequence space: of the last ones, the FIN among it [B].
-    most_of_one: u64,
     max_window: u64,
     /// When `timer` fires.
     alarm: Alarm,
@@ -173,6 +171,7 @@ pub struct Sender {
     pacing_credit: bool,
     /// No faster than the network advertises.
     is_capped: bool,
+    closing: Closing,
     /// Expiries in a row without an acknowledgement of new data.
     expiries: u32,
     /// Header and counted options of a data segment, and the size of a full one on the wire [B].
@@ -186,7 +185,6 @@ pub struct Sender {
     window: Window,
     ecn: Ecn,
     handshake: Handshake,
-    closing: Closing,
     usage: Usage,
     sampling: Sampling,
     counters: Tally,
@@ -243,7 +241,6 @@ impl Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
             plain_until: 0,
-            most_of_one: mss,
             closing: Closing::new(config.fin),
             has_extras: false,
             pushes: matches!(&config.ack, AckPolicy::Delayed(policy) if policy.pushed_at_once),

@@ -208,7 +208,7 @@ impl Sender {
         let mss = self.space.mss;
         let flight = self.space.flight();
         let nxt = self.space.nxt;
-        let (len, fin) = self.next_in_line(now);
+        let (len, fin) = self.next_in_line();
         let least = len.max(fin);
         if flight + least > window || least == 0 {
             // Full windows are the window's doing, even if the application has nothing more.
@@ -230,7 +230,6 @@ impl Sender {
             return self.hold(false);
         }
         if flight == 0 {
-            self.closing.on_start(now, self.space.max);
             self.restart_if_idle(now);
             let idle = self.release.idle(now);
             self.window.on_start(now, idle);
@@ -457,7 +456,7 @@ impl Sender {
     /// What little the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.
     fn probe(&mut self, now: Time) -> Option<Outgoing> {
         let seq = self.space.nxt;
-        let (unsent, fin) = self.next_in_line(now);
+        let (unsent, fin) = self.next_in_line();
         let room = self.offer.edge.saturating_sub(seq).min(self.space.mss);
         if unsent + fin == 0 {
             return None;

@@ -102,7 +102,7 @@ impl Sender {
     /// RFC 8985 §7.3: new data, even beyond the window, or else the last segment again.
     pub(super) fn probe_tail(&mut self, now: Time) -> Option<Outgoing> {
         self.timer = TimerKind::Retransmit;
-        let (len, fin) = self.next_in_line(now);
+        let (len, fin) = self.next_in_line();
         let may_send_new = len + fin > 0 && self.space.nxt + len.max(fin) <= self.offer.edge;
         let outgoing = if self.recovery.is_probing() {
             None
