@@ -48,7 +48,8 @@ fn the_loss_of_the_last_segment_costs_a_quarter_of_a_round_trip_more() {
     assert!(completion(&run) > 380.0, "without FINs a probe has to come: {} ms", run.flows[0].fct_mean_ms);
 }
 
-/// The FIN of a single segment leaves with it, and with it may be all that is lost.
+/// Of 100 transfers of one segment nine lose that and not the FIN behind it, which brings it some 190 ms earlier than a probe: 17 ms
+/// in the mean. Lost SYNs, of a second each, spread the mean of 120,000 transfers by a millisecond.
 #[test]
 fn where_the_loss_is_random_small_transfers_are_faster_with_fins_than_without() {
     let with = |more: &str| {
@@ -56,20 +57,20 @@ fn where_the_loss_is_random_small_transfers_are_faster_with_fins_than_without() 
             r#"
             duration = "300 s"
             [topology.dumbbell.forward]
-            capacity = "10 Mbit/s"
+            capacity = "100 Mbit/s"
             delay = "20 ms"
             loss = "10 %"
             [topology.dumbbell.reverse]
             delay = "20 ms"
             [flows.f]
-            app = {{ arrivals = {{ rate = "20 /s", size = {{ fixed = "1448 B" }} }} }}
+            app = {{ arrivals = {{ rate = "200 /s", size = {{ fixed = "1448 B" }} }} }}
             tcp = {{ stack = "linux" {more} }}
             "#
         );
         simulate(&text, 2).iter().map(|run| run.flows[0].fct_mean_ms).sum::<f64>() / 2.0
     };
     let (fin, none) = (with(""), with(", fin = false"));
-    assert!(fin < 0.93 * none, "{fin} ms with FINs, {none} ms without");
+    assert!(fin < none - 10.0, "{fin} ms with FINs, {none} ms without");
 }
 
 /// A transfer counts until its sender has the receiver's FIN, which takes the last acknowledgement along: 40 ms of the path for
