@@ -123,6 +123,18 @@ fn a_handshake_takes_the_numbers_before_the_first_byte() {
 }
 
 #[test]
+fn a_fin_takes_the_number_behind_the_data() {
+    let (_, last) = one(record(DATA, Segment { flags: Flags::FIN, ..data(0, 1460) }), PLAIN);
+    assert!(last.fin() && last.ack() && last.payload().len() == 1460);
+    let answer = Segment { ack: 1461, flags: Flags::ACK.with(Flags::FIN), ..data(0, 0) };
+    let (_, answer) = one(record(ACK, answer), PLAIN);
+    assert!(answer.fin() && !last.syn());
+    assert_eq!(answer.acknowledgment_number(), last.sequence_number() + 1460 + 1);
+    let (_, end) = one(record(DATA, Segment { ack: 1, ..data(1461, 0) }), PLAIN);
+    assert_eq!((end.fin(), end.acknowledgment_number()), (false, answer.sequence_number() + 1));
+}
+
+#[test]
 fn sequence_numbers_wrap_at_32_bits() {
     let (_, first) = one(record(DATA, data(0, 1460)), PLAIN);
     let (_, later) = one(record(DATA, data((3 << 32) + 100, 1460)), PLAIN);

@@ -217,6 +217,8 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("handshake_ack", json!(false)),
         ("after_lost_syn", json!("one-segment")),
         ("after_lost_syn", json!("linux")),
+        ("fin", json!(true)),
+        ("fin", json!(false)),
         ("timestamps", json!(true)),
         ("timestamps", json!(false)),
         ("rtt_samples", json!("one-per-window")),

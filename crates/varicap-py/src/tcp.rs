@@ -17,8 +17,9 @@ use crate::control::{PythonControl, Raised, start};
 use crate::errors::ScenarioError;
 
 /// Names of the flags, as `Segment` shows and reads them.
-const FLAGS: [(&str, Flags); 11] = [
+const FLAGS: [(&str, Flags); 12] = [
     ("SYN", Flags::SYN),
+    ("FIN", Flags::FIN),
     ("ACK", Flags::ACK),
     ("ECE", Flags::ECE),
     ("CWR", Flags::CWR),
@@ -337,6 +338,11 @@ impl PySender {
     }
 
     #[getter]
+    fn is_over(&mut self) -> bool {
+        self.sender().is_over()
+    }
+
+    #[getter]
     fn cwnd(&mut self) -> u64 {
         self.sender().cwnd().as_u64()
     }
@@ -418,6 +424,7 @@ impl PySender {
         let counters = self.sender().counters();
         let dict = PyDict::new(py);
         dict.set_item("sent_packets", counters.sent_packets)?;
+        dict.set_item("empty_packets", counters.empty_packets)?;
         dict.set_item("retransmitted_packets", counters.retransmitted_packets)?;
         dict.set_item("timeouts", counters.timeouts)?;
         dict.set_item("fast_retransmits", counters.fast_retransmits)?;
@@ -473,6 +480,20 @@ impl PyReceiver {
 
     fn read(&mut self, size: u64) {
         self.0.read(Bytes::new(size));
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+
+    #[getter]
+    fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+
+    #[getter]
+    fn is_closing(&self) -> bool {
+        self.0.is_closing()
     }
 
     #[getter]

@@ -361,6 +361,11 @@ impl Net {
         self.traffic.arrive(packet)
     }
 
+    /// The segment of a packet that has arrived, if none was sent since.
+    pub fn arrived(&self, packet: &Packet) -> &Segment {
+        self.traffic.segments.get(packet.segment())
+    }
+
     /// The reserved packets that links lost.
     pub fn marked_losses(&mut self) -> &mut MarkedLosses {
         &mut self.traffic.marked_losses

@@ -82,13 +82,13 @@ impl Observer {
         }
     }
 
-    /// Counts a data packet that reached its receiver and brought `in_order` new bytes in order.
+    /// Counts a packet that reached its receiver, if it carries data, and brought `in_order` new bytes in order.
     #[inline]
     pub(crate) fn on_data(&mut self, connection: &mut Connection, now: Time, in_order: u64, packet: &Packet) {
         let meter = &mut self.flows[connection.meter as usize];
         meter.on_data(packet.wire_size(), Bytes::new(in_order));
-        if packet.is_reserved() {
-            meter.on_marked(packet.wire_size());
+        if packet.is_special() {
+            on_special(meter, packet);
         }
         if let Some(transfer) = connection.app.on_delivered(now, in_order) {
             meter.on_transfer(transfer.size, transfer.took);
@@ -474,6 +474,17 @@ fn record_of(at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Po
         segment.flags = segment.flags.with(Flags::CE);
     }
     PacketRecord { at, link, event, owner, segment }
+}
+
+/// A packet that has just been counted as data conforms to a reservation, or carries no data, such as a SYN or a FIN.
+#[cold]
+fn on_special(meter: &mut FlowMeter, packet: &Packet) {
+    if packet.is_reserved() {
+        meter.on_marked(packet.wire_size());
+    }
+    if packet.is_control() {
+        meter.on_no_data(packet.wire_size());
+    }
 }
 
 fn sender_totals(now: Time, connection: &Connection, marked_losses: u64) -> SenderTotals {

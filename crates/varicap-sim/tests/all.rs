@@ -9,6 +9,7 @@ mod conventions;
 mod course;
 mod encoder;
 mod feedback;
+mod fin;
 mod l4s;
 mod laws;
 mod pie;

@@ -264,7 +264,12 @@ fn every_packet_is_delivered_lost_or_inside() {
         }
         let sent: u64 =
             run.flows.iter().filter(|flow| flow.group != "cross").map(|flow| flow.sent_packets).sum();
-        assert_eq!(sent, run.links[0].offered_packets, "what enters the network is what was sent");
+        let transfers: u64 = run.flows.iter().map(|flow| flow.transfers).sum();
+        // What enters the network is what was sent, and what has no data: a SYN, and the acknowledgements of its answer and of
+        // the receiver's FIN, and a FIN that did not ride on data. Some are sent again.
+        let empty = run.links[0].offered_packets - sent;
+        let expected = 2 * 3 + 3 * transfers..=2 * 3 + 5 * transfers;
+        assert!(expected.contains(&empty), "{empty} packets without data of {transfers} transfers");
     }
 }
 

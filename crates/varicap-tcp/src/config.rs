@@ -60,6 +60,9 @@ pub struct TcpConfig {
     pub handshake_ack: bool,
     /// The first congestion window if the SYN was lost. Default: by the stack; `rfc` has one-segment (RFC 5681 §3.1).
     pub after_lost_syn: AfterLostSyn,
+    /// Whether a FIN closes each direction of a connection once its application has no more data (RFC 9293 §3.6). Default: by the
+    /// stack; `rfc` has true.
+    pub fin: bool,
     /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
     /// `rfc` has false.
     pub timestamps: bool,
@@ -177,6 +180,7 @@ impl Default for TcpConfig {
             handshake: true,
             handshake_ack: false,
             after_lost_syn: AfterLostSyn::OneSegment,
+            fin: true,
             timestamps: false,
             rtt_samples: RttSamples::EveryAck,
             limited_transmit: true,

@@ -8,6 +8,7 @@ mod copa;
 mod cubic_linux;
 mod delayed_acks;
 mod delivery_rate;
+mod fin;
 mod giving_up;
 mod halving;
 mod handshake;

@@ -18,14 +18,14 @@ row! {
         label group ("group", "") "Name of its flow group in the scenario.";
         count flows ("flows", "1") "Flows that the row stands for.";
         real goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
-        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that reached the receiver, over the measured time.";
+        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes of data packets that reached the receiver, over the measured time.";
         real goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
         real compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
         real lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
         real marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
-        count sent_packets ("sent_packets", "packets") "Data packets sent, retransmissions included.";
+        count sent_packets ("sent_packets", "packets") "Data packets sent, retransmissions included. Segments without data, such as SYNs and FINs, are none, here and in what follows (Linux: `data_segs_out`).";
         count delivered_packets ("delivered_packets", "packets") "Data packets that reached the receiver.";
-        count retransmitted_packets ("retransmitted_packets", "packets") "Data packets sent again.";
+        count retransmitted_packets ("retransmitted_packets", "packets") "Packets sent again: data, and SYNs and FINs (Linux: `total_retrans`).";
         count timeouts ("timeouts", "1") "Expiries of the retransmission timer.";
         count fast_retransmits ("fast_retransmits", "1") "Fast retransmits.";
         count gave_up ("gave_up", "1") "Connections that gave up, as nothing was answered for too long.";
@@ -38,7 +38,7 @@ row! {
         real cwnd_max_packets ("cwnd_packets.max", "packets") "Largest cwnd.";
         count transfers ("transfers", "1") "Transfers completed.";
         count transferred_bytes ("transferred_bytes", "B") "Bytes of the completed transfers.";
-        real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers.";
+        real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers: from the opening of the connection to the last byte in order at the receiver, where the FIN is not awaited.";
         real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
         real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
         real transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";

@@ -2,6 +2,7 @@
 
 mod accurate;
 mod blocks;
+mod closing;
 mod delay;
 mod growth;
 
@@ -16,10 +17,11 @@ use crate::ecn::EcnMode;
 use crate::place::Place;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
 use accurate::Accurate;
+use closing::Closing;
 use delay::Delay;
 
 /// Flags that send a segment to the slow path, unless all of a connection's segments have them.
-const UNUSUAL: Flags = Flags::SYN.with(Flags::CE).with(Flags::CWR);
+const UNUSUAL: Flags = Flags::SYN.with(Flags::FIN).with(Flags::CE).with(Flags::CWR);
 
 /// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
 /// together would share an acknowledgement.
@@ -39,6 +41,8 @@ pub struct Receiver {
     /// A SYN has settled which ECN the connection has, and has asked for RFC 3168's (§6.1.1 there).
     has_settled: bool,
     agrees_to_ecn: bool,
+    /// All of the sender's data has arrived, and its FIN.
+    has_ended: bool,
     /// CE arrived and CWR has not (RFC 3168 §6.1.3).
     echo_congestion: bool,
     /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
@@ -61,6 +65,8 @@ pub struct Receiver {
     delay: Option<Box<Delay>>,
     /// What it counts in AccECN mode (RFC 9768).
     accurate: Option<Box<Accurate>>,
+    /// How the two directions end, once one does.
+    closing: Option<Box<Closing>>,
     /// The acknowledgement of what came before DCTCP.CE changed: it goes first. There is room for one if marks are echoed so.
     before_change: Option<Box<Option<Segment>>>,
     /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
@@ -118,6 +124,8 @@ impl Receiver {
             takes_ecn: config.ecn_in_force(),
             agrees_to_ecn: false,
             has_settled: false,
+            has_ended: false,
+            closing: None,
             accurate: None,
             has_extras: false,
             plain: Flags::default(),
@@ -275,13 +283,20 @@ impl Receiver {
         if let Some(delay) = &mut self.delay {
             delay.on_segment(now, segment);
         }
-        if segment.len == 0 {
+        if segment.ack > 0 {
+            self.on_fin_acknowledged();
+        }
+        let ends = segment.flags.has(Flags::FIN);
+        if segment.len == 0 && !ends {
             // RFC 9293 §3.10.7.4: what lies outside of the window is answered; this is how windows and peers are probed.
             self.ack_due |= segment.seq < self.next;
             return 0;
         }
         self.note_echo(segment);
-        let end = (segment.seq + u64::from(segment.len)).min(self.edge);
+        let end = segment.end().min(self.edge);
+        if ends && end == segment.end() {
+            self.note_fin(end - 1);
+        }
         let start = segment.seq.max(self.next);
         if segment.seq < self.next {
             self.note_duplicate((segment.seq, end.min(self.next)));
@@ -298,7 +313,7 @@ impl Receiver {
             self.hold_apart(now, (start, end), segment);
             return 0;
         }
-        let before = self.next;
+        let before = self.delivered();
         self.take(now, end, segment);
         if !self.held.is_empty() {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
@@ -310,7 +325,8 @@ impl Receiver {
         }
         debug_assert!(self.next <= self.edge, "data beyond the window");
         debug_assert!(self.held.front().is_none_or(|held| held.0 > self.next), "a gap that is none");
-        self.next - before
+        self.end_if_over();
+        self.delivered() - before
     }
 
     /// RFC 3168 §6.1.3: ECE from CE until CWR. A marked segment that says CWR starts it again.
@@ -423,6 +439,9 @@ impl Receiver {
         } else if self.selective && !self.held.is_empty() {
             self.report(None, place);
         }
+        if self.closing.is_some() {
+            self.add_fin(now, place);
+        }
         false
     }
 
@@ -474,10 +493,10 @@ impl Receiver {
         if self.selective && (duplicate.is_some() || !self.held.is_empty()) {
             self.report(duplicate, segment);
         }
-        self.has_extras = self.echo_congestion || self.accurate.is_some();
+        self.has_extras = self.echo_congestion || self.accurate.is_some() || self.has_closed();
     }
 
-    /// The instant at which a delayed acknowledgement is due; [`Time::NEVER`] if none is.
+    /// The instant at which a delayed acknowledgement, or the FIN again, is due; [`Time::NEVER`] if neither is.
     #[inline]
     pub fn poll_at(&self) -> Time {
         self.ack_at
@@ -486,7 +505,7 @@ impl Receiver {
     /// Data received in order since the start [B].
     #[inline]
     pub fn delivered(&self) -> u64 {
-        self.next
+        self.next - u64::from(self.has_ended)
     }
 
     /// From now on the application reads only when [`Receiver::read`] says so; until then it reads at once.

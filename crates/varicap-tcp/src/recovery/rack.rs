@@ -387,7 +387,8 @@ impl ByTime {
         if !std::mem::take(&mut self.flight.newest.advanced) {
             return;
         }
-        let patience = if self.patience.is_over(common, self.flight.beliefs().sacked) {
+        let sacked = self.flight.beliefs().sacked;
+        let patience = if self.patience.is_over(common, sacked, || self.flight.sacked_segments()) {
             Span::ZERO
         } else {
             // The round trip just measured counts for what it shows to be late.

@@ -21,7 +21,7 @@ pub(super) struct Handshake {
     expiries: u16,
     /// The answer to the SYN is acknowledged by a segment of its own.
     acknowledges: bool,
-    /// That segment must be sent.
+    /// That segment, or the acknowledgement of a FIN, must be sent.
     ack_due: bool,
 }
 
@@ -55,9 +55,14 @@ impl Handshake {
         is_due
     }
 
-    /// Whether the segment that ends it must be sent; it is, now.
+    /// Whether a bare acknowledgement must be sent, of the answer to the SYN or of a FIN; it is, now.
     pub(super) fn take_ack(&mut self) -> bool {
         std::mem::take(&mut self.ack_due)
+    }
+
+    /// A segment of the other side must be acknowledged by one of its own.
+    pub(super) fn owe_ack(&mut self) {
+        self.ack_due = true;
     }
 
     /// Whether a SYN has timed out.

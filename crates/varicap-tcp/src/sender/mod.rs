@@ -5,6 +5,7 @@
 
 mod ack;
 mod alarm;
+mod closing;
 mod ecn;
 mod extras;
 mod handshake;
@@ -36,6 +37,7 @@ use crate::reservation::Reservation;
 use crate::segment::{Flags, OPTION_TIMESTAMPS};
 use crate::writes::Writes;
 use alarm::Alarm;
+use closing::Closing;
 use ecn::Ecn;
 use handshake::Handshake;
 use nagle::ShortSegments;
@@ -52,9 +54,11 @@ const NO_LIMIT: u64 = 1 << 62;
 /// The counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Segments sent, retransmissions and SYNs included.
+    /// Segments with data sent, retransmissions included (Linux: `data_segs_out`).
     pub sent_packets: u64,
-    /// Data segments sent that carried bytes sent before.
+    /// Segments without data sent: SYNs, FINs, acknowledgements of the other side's, and probes of a closed window.
+    pub empty_packets: u64,
+    /// Segments sent again, SYNs and FINs included (Linux: `total_retrans`).
     pub retransmitted_packets: u64,
     /// Bytes sent on the wire, headers and counted options included [B].
     pub sent_bytes: u64,
@@ -78,14 +82,16 @@ pub struct Counters {
 /// word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
+    /// Whether they have data or not.
     sent_packets: u64,
     sent_bytes: u64,
     retransmitted_packets: u64,
     reported_marks: u64,
+    empty_packets: u32,
     timeouts: u32,
     fast_retransmits: u32,
     ecn_reductions: u32,
-    reservations_given_up: u32,
+    reservations_given_up: bool,
 }
 
 /// The outcome of an acknowledgement at the sender.
@@ -134,6 +140,8 @@ pub struct Sender {
     space: Space,
     /// End of what the application has offered [B].
     written: u64,
+    /// Full segments up to here leave without a look at the end: a FIN may ride on the last one [B].
+    plain_until: u64,
     max_window: u64,
     /// When `timer` fires.
     alarm: Alarm,
@@ -142,8 +150,6 @@ pub struct Sender {
     tail_probe_due: bool,
     /// What has happened since the timer was set by which a tail is probed.
     since_probe: SinceProbe,
-    /// The application will offer no more.
-    closed: bool,
     /// Whether segments that leave may take more than their numbers.
     has_extras: bool,
     /// Whether segments show the receiver where writes end.
@@ -166,6 +172,7 @@ pub struct Sender {
     pacing_credit: bool,
     /// No faster than the network advertises.
     is_capped: bool,
+    closing: Closing,
     /// Expiries in a row without an acknowledgement of new data.
     expiries: u32,
     /// Header and counted options of a data segment, and the size of a full one on the wire [B].
@@ -235,7 +242,8 @@ impl Sender {
         let mut sender = Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
-            closed: false,
+            plain_until: 0,
+            closing: Closing::new(config.fin),
             has_extras: false,
             pushes: matches!(&config.ack, AckPolicy::Delayed(policy) if policy.pushed_at_once),
             writes: None,
@@ -291,7 +299,7 @@ impl Sender {
 
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
     pub fn write(&mut self, bytes: Bytes) {
-        debug_assert!(!self.closed || bytes == Bytes::ZERO, "data after the end");
+        debug_assert!(!self.closing.is_closed || bytes == Bytes::ZERO, "data after the end");
         if self.handshake.gave_up {
             return;
         }
@@ -303,12 +311,14 @@ impl Sender {
             self.note_extras();
         }
         self.written = self.written.saturating_add(bytes.as_u64());
+        self.plain_until = self.written;
         self.release.refill();
     }
 
     /// The application takes back what has not been sent yet.
     pub fn withdraw(&mut self) {
         self.written = self.written.min(self.space.max);
+        self.plain_until = self.written;
         if let Some(writes) = &mut self.writes {
             writes.cut(self.written);
         }
@@ -318,16 +328,6 @@ impl Sender {
     /// From now on `rule` says which short segments wait; [`Nagle::Off`] is `TCP_NODELAY`. The sender must then be polled.
     pub fn set_nagle(&mut self, rule: Nagle) {
         self.short.set(rule);
-    }
-
-    /// The application will offer no more.
-    pub fn close(&mut self) {
-        self.closed = !self.handshake.gave_up;
-    }
-
-    /// Whether all data was acknowledged and no more will come.
-    pub fn is_done(&self) -> bool {
-        self.closed && self.space.una == self.written
     }
 
     /// Whether it has given up, since nothing was answered for as long as the timer waits ([`LinuxTimer::retries2`],
@@ -451,14 +451,15 @@ impl Sender {
     pub fn counters(&self) -> Counters {
         let tally = &self.counters;
         Counters {
-            sent_packets: tally.sent_packets,
+            sent_packets: tally.sent_packets - u64::from(tally.empty_packets),
+            empty_packets: tally.empty_packets.into(),
             sent_bytes: tally.sent_bytes,
             retransmitted_packets: tally.retransmitted_packets,
             timeouts: tally.timeouts.into(),
             fast_retransmits: tally.fast_retransmits.into(),
             ecn_reductions: tally.ecn_reductions.into(),
             reported_marks: tally.reported_marks,
-            acked_bytes: self.space.una,
+            acked_bytes: self.space.una.min(self.written),
             rtt_samples: self.sampling.rtt.samples(),
             reservations_given_up: tally.reservations_given_up.into(),
         }

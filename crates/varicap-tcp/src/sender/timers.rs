@@ -102,13 +102,12 @@ impl Sender {
     /// RFC 8985 §7.3: new data, even beyond the window, or else the last segment again.
     pub(super) fn probe_tail(&mut self, now: Time) -> Option<Outgoing> {
         self.timer = TimerKind::Retransmit;
-        let nxt = self.space.nxt;
-        let len = (self.written - nxt).min(self.space.mss);
-        let may_send_new = len > 0 && nxt + len <= self.offer.edge;
+        let (len, fin) = self.next_in_line();
+        let may_send_new = len + fin > 0 && self.space.nxt + len.max(fin) <= self.offer.edge;
         let outgoing = if self.recovery.is_probing() {
             None
         } else if may_send_new {
-            Some(self.emit(now, len))
+            Some(self.emit_in_line(now, len, fin))
         } else {
             self.recovery.tail().map(|tail| self.resend(now, tail))
         };

@@ -442,7 +442,8 @@ impl Endpoints {
         let count = match sys::discard(receiver, MOST_AT_ONCE) {
             Ok(0) | Err(_) if connection.outbox.has_ended => {
                 connection.receiver = None;
-                return Ok(());
+                let passes_end = self.openings.is_relayed(connection.group) && !connection.app.is_transfer();
+                return if passes_end { self.relay(now, slot, 0) } else { Ok(()) };
             }
             Ok(count) => count as u64,
             Err(_) => return Ok(()),
@@ -470,9 +471,11 @@ impl Endpoints {
     /// Passes `count` bytes that a connection has just delivered to the connection that relays them.
     fn relay(&mut self, now: Time, slot: u32, count: u64) -> Result<(), TestbedError> {
         let Some(source) = &self.connections[slot as usize] else { return Ok(()) };
-        let is_last = source.app.is_delivered();
+        // What ends otherwise than by its size, such as a flow that is stopped, ends by its FIN.
+        let is_last = source.app.is_delivered() || source.receiver.is_none();
         let relay = match source.relay {
             Some(known) => known,
+            None if count == 0 => return Ok(()),
             None => {
                 let opening = self.openings.relay_of(source.group, source.member, &source.app);
                 let Some(opening) = opening else { return Ok(()) };

@@ -348,6 +348,7 @@ fn check_details(
             tcp.handshake && tcp.after_lost_syn != AfterLostSyn::Linux,
             "after_lost_syn: Linux starts with the whole initial window unless the SYN was lost twice",
         ),
+        (!tcp.fin, "fin: Linux ends each connection with one in each direction"),
         (!tcp.limited_transmit, "limited_transmit: Linux always has it"),
         (
             tcp.rtt_samples == RttSamples::OnePerWindow,

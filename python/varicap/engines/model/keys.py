@@ -46,6 +46,8 @@ COMMON = (
     | {"start", "start_spread", "jitter"}
     # Without effect where nothing is paced, and what paces is a key of its own.
     | {"tcp.pacing_credit"}
+    # Comes after all that models know of.
+    | {"tcp.fin"}
 )
 """What holds of every model: a flow of the long run over the links of its route."""
 

@@ -169,6 +169,8 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for key in sorted({"handshake", "handshake_ack"} & given.keys()):
         raise ScenarioError(f"tcp: {key}: a dialogue has the handshake that its script has")
+    if "fin" in given:
+        raise ScenarioError("tcp: fin: a dialogue has the FINs that its script has")
     Sender(**given)
     setup.given = frozenset(given)
     setup.has = behaviours(given)

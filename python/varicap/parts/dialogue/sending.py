@@ -96,6 +96,8 @@ class Sending:
             settings["receive_window"] = f"{self.host.buffer} B"
         self.settings, self.has, self.is_linux = settings, behaviours(settings), commands.is_linux(settings)
         # The receiver of this host answers the SYN of the peer, whichever side began.
+        # The FINs are the host's: it ends either direction at any time, and they may carry data.
+        settings["fin"] = False
         self.sender = Sender(now_s=self.opened_at, handshake=True, handshake_ack=False, measure_rates=True, **settings)
         of_both = {key: value for key, value in settings.items() if key != "control"}
         # A receiver in AccECN mode has to be asked by a SYN, and a passive one here does not see it.

@@ -214,6 +214,13 @@ impl FlowMeter {
         self.totals.in_order += in_order;
     }
 
+    /// Notes that the packet that reached the receiver last, `size` on the wire, does not count: it carries no data.
+    #[cold]
+    pub fn on_no_data(&mut self, size: Bytes) {
+        self.totals.delivered_packets -= 1;
+        self.totals.delivered -= size;
+    }
+
     /// Notes that the packet that reached the receiver, `size` on the wire, was marked.
     #[cold]
     pub fn on_marked(&mut self, size: Bytes) {

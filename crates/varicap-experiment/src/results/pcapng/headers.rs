@@ -235,7 +235,8 @@ fn ecn_setup(is_answer: bool) -> Flags {
 
 fn tcp_flags(flags: Flags, acknowledges: bool) -> u8 {
     let bit = |is_set: bool, bit: u8| if is_set { 1 << bit } else { 0 };
-    bit(flags.has(Flags::SYN), 1)
+    bit(flags.has(Flags::FIN), 0)
+        | bit(flags.has(Flags::SYN), 1)
         | bit(flags.has(Flags::PUSH), 3)
         | bit(acknowledges, 4)
         | bit(flags.has(Flags::ECE), 6)
