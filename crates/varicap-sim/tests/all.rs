@@ -12,6 +12,7 @@ mod feedback;
 mod l4s;
 mod laws;
 mod pie;
+mod rates;
 mod relay;
 mod reservation;
 mod scone;
