@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
+use varicap_experiment::pcapng::SnapLen;
 use varicap_experiment::results::{Recorded, RunResult, flows_table, groups_table, links_table, summarise};
 use varicap_experiment::{Network, Scenario, Transport};
 use varicap_net::LoadReactiveControl;
@@ -103,8 +104,9 @@ impl PyResults {
         records::packets(py, &self.recorded, &self.networks)
     }
 
-    fn write_pcapng(&self, py: Python<'_>, path: PathBuf) -> PyResult<Vec<PathBuf>> {
-        py.detach(|| records::write_captures(&path, &self.recorded, &self.networks))
+    fn write_pcapng(&self, py: Python<'_>, path: PathBuf, snaplen: u32) -> PyResult<Vec<PathBuf>> {
+        let snap = SnapLen::new(snaplen);
+        py.detach(|| records::write_captures(&path, &self.recorded, &self.networks, snap))
             .map_err(|error| PyOSError::new_err((error.raw_os_error().unwrap_or(0), error.to_string(), path)))
     }
 
