@@ -20,7 +20,7 @@ use varicap_tcp::congestion::{CongestionControl, Decide};
 use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::budget::PyBudget;
-use crate::control::{PythonControl, Raised, start};
+use crate::control::{PythonControl, Raised, Unmade, name_of, start};
 use crate::decider::PythonDecider;
 use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
@@ -211,14 +211,17 @@ fn keeper(recorded: &Arc<Mutex<Vec<Recorded>>>) -> Arc<dyn Fn(Recorded) + Send +
 
 /// Makes congestion controls with the Python callables of these names.
 fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
-    Arc::new(move |name: &str, config: &TcpConfig| {
+    Arc::new(move |name: &str, flow: &str, config: &TcpConfig| {
         let class = classes.get(name)?;
-        let made = Python::attach(|py| PythonControl::new(py, class, &start(config), &raised));
+        let made = Python::attach(|py| {
+            let whose = format!("the control `{name}` ({}) of flow `{flow}`", name_of(class.bind(py)));
+            PythonControl::new(py, class, whose, &start(config), &raised)
+        });
         match made {
             Ok(control) => Some(Box::new(control) as Box<dyn CongestionControl>),
             Err(error) => {
                 raised.keep(error);
-                None
+                Some(Box::new(Unmade(config.mss)))
             }
         }
     })
@@ -228,7 +231,7 @@ fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
 fn link_policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
     Arc::new(move |name: &str, link: &str| {
         let make = makers.get(name)?;
-        match Python::attach(|py| PythonPolicy::new(py, make, link, &raised)) {
+        match Python::attach(|py| PythonPolicy::new(py, name, make, link, &raised)) {
             Ok(policy) => Some(Box::new(policy) as Box<dyn LoadReactiveControl>),
             Err(error) => {
                 raised.keep(error);

@@ -11,7 +11,7 @@ use varicap_tcp::congestion::{CongestionControl as _, Controller};
 use varicap_tcp::{EcnBytes, Flags, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
-use crate::control::{PythonControl, Raised, start};
+use crate::control::{PythonControl, Raised, name_of, start};
 use crate::errors::ScenarioError;
 
 /// Names of the flags, as `Segment` shows and reads them.
@@ -258,7 +258,8 @@ impl PySender {
         let mut sender = match control {
             None => Sender::new(&config, now),
             Some(class) => {
-                let control = PythonControl::new(py, &class, &start(&config), &raised)?;
+                let whose = format!("the control ({})", name_of(class.bind(py)));
+                let control = PythonControl::new(py, &class, whose, &start(&config), &raised)?;
                 Sender::with_control(&config, now, Controller::Boxed(Box::new(control)))
             }
         };
