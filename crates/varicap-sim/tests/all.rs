@@ -6,6 +6,7 @@ mod accel_brake;
 mod budget;
 mod common;
 mod conventions;
+mod counts;
 mod course;
 mod encoder;
 mod feedback;

@@ -393,7 +393,7 @@ def compare(
         fidelity = answer.get("fidelity", {})
         if faults := fidelity.get("faults"):
             say(f"{answer['engine']}: this result is not valid: {'; '.join(faults)}")
-        for warning in fidelity.get("warnings", []):
+        for warning in (*fidelity.get("warnings", []), *answer["notes"]):
             report(f"{answer['engine']}: {warning}")
     if drawn and done.runs:
         draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", report)

@@ -1946,7 +1946,10 @@ class Arrivals(Part):
     size: Sizes
     """Sizes of the transfers."""
     at_most: int = 1000
-    """Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000."""
+    """Maximum number of transfers at a time; further ones are turned away, and counted in `refused_transfers`.
+
+    Default: 1000.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2363,7 +2366,7 @@ class Datagrams(Part):
     """
 
     rate: DatagramRate
-    """Rate of the datagrams on the wire."""
+    """Rate of the datagrams on the wire; kept exactly, however short they are."""
     size: Bytes = "1500 B"
     """Size of each datagram on the wire; of those of an encoder, the largest. Default: 1500 B."""
     spacing: Spacing = "constant"

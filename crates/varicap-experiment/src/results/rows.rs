@@ -6,7 +6,7 @@ use varicap_units::{Bytes, Span, Work};
 use crate::results::columns::row;
 use crate::results::histogram::Histogram;
 use crate::results::interval::jain_index;
-use crate::results::measure::{CapacityRange, FlowMeasure, LinkMeasure};
+use crate::results::measure::{CapacityRange, FlowMeasure, LinkMeasure, Transfers};
 
 /// Size of the largest group whose flows get a row each; a larger group gets only its own row.
 pub const MOST_ROWS_OF_A_GROUP: usize = 64;
@@ -35,11 +35,16 @@ row! {
         real cwnd_mean_packets ("cwnd_packets.mean", "packets") "Mean of cwnd over time, in segments of one MSS.";
         real cwnd_min_packets ("cwnd_packets.min", "packets") "Least cwnd.";
         real cwnd_max_packets ("cwnd_packets.max", "packets") "Largest cwnd.";
-        count transfers ("transfers", "1") "Transfers completed.";
+        count offered_transfers ("offered_transfers", "1") "Transfers that arrived in the measured time, or were under way as it began: those refused, completed and unfinished.";
+        count carried_transfers ("carried_transfers", "1") "Those of them that were under way as the measured time began.";
+        count refused_transfers ("refused_transfers", "1") "Those of them that were turned away, because `at_most` were under way.";
+        count transfers ("transfers", "1") "Those of them that completed in the measured time: their last byte came in order.";
+        count unfinished_transfers ("unfinished_transfers", "1") "Those of them that were under way at its end; `fct_ms` does not have them.";
+        real missing_transfers ("missing_transfers.mean", "1") "Share of the offered transfers that were refused or unfinished: of so many no completion time is known; nothing where none was offered.";
         count transferred_bytes ("transferred_bytes", "B") "Bytes of the completed transfers.";
-        real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers.";
-        real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
-        real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
+        real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the completed transfers, which those refused and unfinished are not among.";
+        real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
+        real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
         real transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
         real bitrate_bps ("bitrate_bps.mean", "b/s") "Mean bitrate of the segments of a video, or frames of a camera, that arrived; nothing for other applications, here and in what follows.";
         real rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
@@ -92,9 +97,9 @@ impl FlowRow {
         let if_reserved = |value: f64| if measure.is_reserved { value } else { f64::NAN };
         let watched = &sender.watched();
         let (pieces, shown) = (watched.pieces as f64, (watched.played + watched.stalled).as_secs_f64());
-        let no_transfers = Histogram::new();
-        let transfers = measure.transfers.as_deref();
-        let completion = transfers.map_or(&no_transfers, |transfers| &transfers.completion);
+        let no_transfers = Transfers::default();
+        let transfers = measure.transfers.as_deref().unwrap_or(&no_transfers);
+        let completion = &transfers.completion;
         let knows_cwnd = measure.cwnd_maximum > Bytes::ZERO;
         let packets = |cwnd: Bytes| {
             if knows_cwnd { ratio(cwnd.as_u64() as f64, mss.as_u64() as f64) } else { f64::NAN }
@@ -122,19 +127,26 @@ impl FlowRow {
             cwnd_mean_packets: ratio(cwnd_mean, mss.as_u64() as f64),
             cwnd_min_packets: packets(measure.cwnd_minimum),
             cwnd_max_packets: packets(measure.cwnd_maximum),
+            offered_transfers: transfers.offered(),
+            carried_transfers: transfers.carried,
+            refused_transfers: transfers.refused,
             transfers: completion.count(),
-            transferred_bytes: transfers.map_or(0, |transfers| transfers.size.as_u64()),
+            unfinished_transfers: transfers.unfinished(),
+            missing_transfers: ratio(
+                (transfers.refused + transfers.unfinished()) as f64,
+                transfers.offered() as f64,
+            ),
+            transferred_bytes: transfers.size.as_u64(),
             fct_mean_ms: mean_ms(completion),
-            fct_p50_ms: quantile_ms(completion, 0.5),
-            fct_p95_ms: quantile_ms(completion, 0.95),
+            fct_p50_ms: completion_ms(transfers, 0.5),
+            fct_p95_ms: completion_ms(transfers, 0.95),
             bitrate_bps: ratio(watched.bitrates as f64, pieces),
             rebuffering: ratio(watched.stalled.as_secs_f64(), shown),
             switches: if shown > 0.0 { watched.switches as f64 } else { f64::NAN },
             startup_ms: ratio(watched.startup.as_millis_f64(), watched.started as f64),
             qoe_bps: if shown > 0.0 { ratio(quality(watched), pieces) } else { f64::NAN },
             late: if shown > 0.0 { f64::NAN } else { ratio(watched.late as f64, pieces) },
-            transfer_throughput_bps: transfers
-                .map_or(f64::NAN, |transfers| ratio(transfers.throughput as f64, completion.count() as f64)),
+            transfer_throughput_bps: ratio(transfers.throughput as f64, completion.count() as f64),
             jain_index: f64::NAN,
         }
     }
@@ -247,6 +259,13 @@ fn quantile_ms(nanos: &Histogram, q: f64) -> f64 {
     nanos.quantile(q).map_or(f64::NAN, |value| Span::from_nanos(value).as_millis_f64())
 }
 
+/// The `q`-quantile of the completion times; infinite where it is that of a transfer which has not completed, if all of
+/// these take longer than those that have: then nothing is known of it.
+fn completion_ms(transfers: &Transfers, q: f64) -> f64 {
+    let rank = (q * transfers.begun as f64).ceil() as u64;
+    if rank > transfers.completion.count() { f64::INFINITY } else { quantile_ms(&transfers.completion, q) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +305,25 @@ mod tests {
             assert!(value.is_nan());
         }
         assert_eq!(row.goodput_bps, 0.0);
+    }
+
+    #[test]
+    fn a_percentile_that_lies_among_unfinished_transfers_is_infinite() {
+        let row = |completed: u64, unfinished: u64| {
+            let mut meter = FlowMeter::new(MSS);
+            (0..completed + unfinished).for_each(|_| meter.on_transfer_begun());
+            (0..completed).for_each(|_| meter.on_transfer(MSS, Span::from_millis(8)));
+            FlowRow::new("web", "web", &meter.finish(at(1000), SenderTotals::default()))
+        };
+        let completion = |row: &FlowRow| [row.fct_mean_ms, row.fct_p50_ms, row.fct_p95_ms];
+        // The 95th percentile of 20 is the 19th of them.
+        assert_eq!(completion(&row(20, 0)), [8.0; 3]);
+        assert_eq!(completion(&row(19, 1)), [8.0; 3]);
+        assert_eq!(completion(&row(18, 2)), [8.0, 8.0, f64::INFINITY]);
+        assert_eq!(completion(&row(9, 11)), [8.0, f64::INFINITY, f64::INFINITY]);
+        let none = row(0, 1);
+        assert!(none.fct_mean_ms.is_nan() && none.fct_p50_ms.is_infinite());
+        assert_eq!((none.offered_transfers, none.unfinished_transfers, none.transfers), (1, 1, 0));
     }
 
     #[test]
