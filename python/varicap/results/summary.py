@@ -179,7 +179,8 @@ def _differences(first: Block | None, block: Block) -> tuple[Array, ...]:
         return nothing, nothing, nothing, np.zeros(shape, np.int64), nothing
     runs = min(block.values.shape[1], first.values.shape[1])
     begin = first.values[:1, :runs]
-    paired = block.values[:, :runs] - begin
+    with np.errstate(invalid="ignore"):  # of two infinite values
+        paired = block.values[:, :runs] - begin
     base, _, _ = intervals(np.where(np.isfinite(paired), begin, np.nan))
     return *intervals(paired), np.isfinite(paired).sum(axis=1), base
 
