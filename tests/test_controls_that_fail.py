@@ -151,7 +151,7 @@ def test_text_is_no_number(attribute: str) -> None:
         def on_ack(self, ack: AckSample) -> None:
             setattr(self, attribute, "10")
 
-    with pytest.raises(TypeError, match=f"^{attribute} = '10', expected a number$") as error:
+    with pytest.raises(TypeError, match=f"^{attribute} = '10', expected a number") as error:
         run(Text)
     assert "`on_ack` of the control `own` (Text) of flow `web`, at 0." in error.value.__notes__[0]
 
