@@ -119,4 +119,4 @@ def test_a_design_by_completion_times_does_not_choose_by_survivors(cli: Cli, ove
     assert "nothing within the ranges meets the demands" in done.stdout
     assert "asked: missing_transfers <= 5 %" in done.stdout
     own = cli("design", overload, *asked, "--subject-to", "missing_transfers <= 90 %", "-o", "own")
-    assert "at_most = 5: " in own.stdout
+    assert "verdict: take arrivals at most = 5: " in own.stdout
