@@ -246,8 +246,8 @@ class Results:
         """A row for each run, link and instant."""
     def packets(self) -> list[list[Column]]:
         """A row for each packet event, in a table for each run."""
-    def write_pcapng(self, path: Path) -> list[Path]:
-        """Write the packets of the first run, a file for each isolated flow; returns the files."""
+    def write_pcapng(self, path: Path, snaplen: int) -> list[Path]:
+        """Write so much of each packet of the first run [B], a file for each isolated flow; returns the files."""
 
 class KernelCannotError(ValueError):
     """A setting of a scenario that the kernel does not support."""

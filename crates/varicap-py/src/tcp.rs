@@ -13,7 +13,7 @@ use varicap_tcp::{
 };
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
-use crate::control::{PythonControl, Raised, start};
+use crate::control::{PythonControl, Raised, name_of, start};
 use crate::errors::ScenarioError;
 
 /// Names of the flags, as `Segment` shows and reads them.
@@ -267,7 +267,8 @@ impl PySender {
         let mut sender = match control {
             None => Sender::new(&config, now),
             Some(class) => {
-                let control = PythonControl::new(py, &class, &start(&config), &raised)?;
+                let whose = format!("the control ({})", name_of(class.bind(py)));
+                let control = PythonControl::new(py, &class, whose, &start(&config), &raised)?;
                 Sender::with_control(&config, now, Controller::Boxed(Box::new(control)))
             }
         };

@@ -82,6 +82,19 @@ impl Observer {
         }
     }
 
+    /// Counts a transfer that begins, if `connection` carries one.
+    pub(crate) fn on_open(&mut self, connection: &Connection) {
+        if connection.app.is_transfer() {
+            self.flows[connection.meter as usize].on_transfer_begun();
+        }
+    }
+
+    /// Counts a transfer that is turned away.
+    #[cold]
+    pub(crate) fn on_turned_away(&mut self, meter: u32) {
+        self.flows[meter as usize].on_transfer_refused();
+    }
+
     /// Counts a packet that reached its receiver, if it carries data, and brought `in_order` new bytes in order.
     #[inline]
     pub(crate) fn on_data(&mut self, connection: &mut Connection, now: Time, in_order: u64, packet: &Packet) {

@@ -118,8 +118,9 @@ def stacks() -> dict[str, dict[str, Any]]:
 class CongestionControl(Protocol):
     """How much may be in flight; loss detection, retransmission and the RTO belong to the sender.
 
-    Optional attributes: ``ssthresh`` [B]; ``pacing_rate_bps``, the rate at which packets leave, headers included [b/s]
-    (None: as acknowledgements come); ``wants``, names of what the control asks of its connection, set once:
+    Optional attributes: ``ssthresh`` [B] (None or infinite: there is none yet); ``pacing_rate_bps``, the rate at which
+    packets leave, headers included [b/s] (None: as acknowledgements come); ``wants``, names of what the control asks of
+    its connection, set once:
 
     - ``"each-mark"``: every packet is ECN-capable and acknowledged by itself, and ``ack.marked`` is its own mark;
     - ``"rate-samples"``: acknowledgements say at what rate the path delivered (``ack.rate_bps``) and how the flight

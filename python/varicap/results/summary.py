@@ -29,6 +29,7 @@ _COLUMNS = (
     *("difference", "difference_lo", "difference_hi", "difference_runs", "difference_base"),
 )
 _NOT_MEASURES = ("point", "replication", "seed", "flows")
+_FEW_MISSING = 0.01  # of transfers, as for a note on runs
 WATCHED = {"flows": "goodput_bps", "links": "utilisation"}
 """The measures to which `precision` applies, by table."""
 
@@ -148,6 +149,25 @@ def widest(tables: Tables) -> dict[int, float]:
     return found
 
 
+def missing_transfers(flows: pa.Table, points: int) -> list[str]:
+    """A sentence on the points of a study at which more than a few transfers were refused or unfinished, if any."""
+    counts = ("offered_transfers", "refused_transfers", "unfinished_transfers")
+    if not flows.num_rows or not set(counts) <= set(flows.column_names):  # of an earlier version
+        return []
+    of_item = flows.group_by(["point", "group"]).aggregate([(count, "sum") for count in counts])
+    offered, refused, unfinished = (of_item[f"{count}_sum"].to_numpy() for count in counts)
+    missing = refused + unfinished
+    where = missing > _FEW_MISSING * offered
+    if not where.any():
+        return []
+    there = len(set(of_item["point"].to_numpy()[where].tolist()))
+    most = int(np.argmax(np.where(where, missing / np.maximum(offered, 1), 0.0)))
+    return [
+        f"at {there} of {points} points transfers were refused or unfinished, up to {missing[most]} of "
+        f"{offered[most]}: completion times are of those that ended (`missing_transfers` has the share of the others)"
+    ]
+
+
 def _differences(first: Block | None, block: Block) -> tuple[Array, ...]:
     """The difference from point 0, replication by replication, and over how many runs of what mean at point 0.
 
@@ -159,7 +179,8 @@ def _differences(first: Block | None, block: Block) -> tuple[Array, ...]:
         return nothing, nothing, nothing, np.zeros(shape, np.int64), nothing
     runs = min(block.values.shape[1], first.values.shape[1])
     begin = first.values[:1, :runs]
-    paired = block.values[:, :runs] - begin
+    with np.errstate(invalid="ignore"):  # of two infinite values
+        paired = block.values[:, :runs] - begin
     base, _, _ = intervals(np.where(np.isfinite(paired), begin, np.nan))
     return *intervals(paired), np.isfinite(paired).sum(axis=1), base
 

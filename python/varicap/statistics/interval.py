@@ -70,16 +70,16 @@ class Interval:
 def intervals(values: Array) -> tuple[Array, Array, Array]:
     """Many means over replications at once, with the ends of their intervals; values that are not there do not count.
 
-    `values` are of shape (points, replications, …).
+    `values` are of shape (points, replications, …).  With an infinite one the mean is infinite, and has no interval.
 
-    >>> [ends.tolist() for ends in intervals(np.array([[1.0, np.nan, 3.0]]))[:1]]
-    [[2.0]]
+    >>> [ends.tolist() for ends in intervals(np.array([[1.0, np.nan, 3.0], [1.0, np.inf, 3.0]]))[:1]]
+    [[2.0, inf]]
     """
-    known = np.isfinite(values)
+    known = ~np.isnan(values)
     count = known.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(known, values, 0.0).sum(axis=1) / count
-        squares = (np.where(known, values - mean[:, None], 0.0) ** 2).sum(axis=1)
+        squares = (np.where(known, values - mean[:, None], 0.0) ** 2).sum(axis=1)  # of infinite ones not a number
         half = _half_width(squares, count)
     half = np.where(count > 1, half, np.nan)
     return mean, mean - half, mean + half

@@ -18,7 +18,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The mean and interval of independent `values`, by Student's t. Values that are not numbers are ignored.
+    /// The mean and interval of independent `values`, by Student's t. Values that are not numbers are ignored; with an
+    /// infinite one the mean is infinite, and has no interval.
     pub fn of(values: &[f64]) -> Interval {
         let values: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
         let Some(&first) = values.first() else {
@@ -27,6 +28,9 @@ impl Interval {
         let count = values.len() as f64;
         // Sums of distances from the first value, so that equal values give an interval of exactly zero width.
         let mean = first + values.iter().map(|value| value - first).sum::<f64>() / count;
+        if let Some(&infinite) = values.iter().find(|value| value.is_infinite()) {
+            return Interval { mean: infinite, lo: f64::NAN, hi: f64::NAN };
+        }
         if values.len() < 2 {
             return Interval { mean, lo: f64::NAN, hi: f64::NAN };
         }
@@ -144,6 +148,13 @@ pub fn jain_index(shares: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn one_infinite_value_makes_the_mean_infinite() {
+        let interval = Interval::of(&[1.0, f64::INFINITY, f64::NAN, 3.0]);
+        assert!(interval.mean == f64::INFINITY && interval.lo.is_nan() && interval.hi.is_nan());
+        assert_eq!(Interval::of(&[f64::INFINITY]).mean, f64::INFINITY);
+    }
 
     #[test]
     fn quantiles_of_t_match_tables() {

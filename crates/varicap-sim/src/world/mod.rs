@@ -348,8 +348,15 @@ impl World {
             }
             // One at a time, so that each counts as an event.
             Source::Openings => {
-                if let Some(Beginning::Connection(opening)) = self.openers.openings.poll(now) {
-                    self.open(now, &opening);
+                let openings = &mut self.openers.openings;
+                match openings.poll(now) {
+                    Some(Beginning::Connection(opening)) => {
+                        self.open(now, &opening);
+                    }
+                    Some(Beginning::TurnedAway { group }) => {
+                        self.observer.on_turned_away(openings.meter(group, None))
+                    }
+                    None => {}
                 }
             }
             Source::Feedback => return self.poll_feedback(now),
@@ -436,6 +443,7 @@ impl World {
     fn open(&mut self, now: Time, opening: &Opening) -> u32 {
         let mut connection = self.openers.open(now, opening);
         let (group, is_active) = (connection.group, connection.app.is_active());
+        self.observer.on_open(&connection);
         let owner = match self.free.pop() {
             Some(slot) => {
                 debug_assert!(!self.connections[slot as usize].is_open(), "slot {slot} is in use");

@@ -298,7 +298,9 @@ impl Endpoints {
                 Some(Beginning::Connection(opening)) => {
                     self.open(at, &opening)?;
                 }
-                Some(Beginning::TurnedAway { .. }) => {}
+                Some(Beginning::TurnedAway { group }) => {
+                    self.meters[self.openings.meter(group, None) as usize].on_transfer_refused();
+                }
                 None => return Ok(()),
             }
         }

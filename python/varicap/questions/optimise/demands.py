@@ -120,7 +120,9 @@ class Demands:
             if number is not None:
                 _ = space.variables[number].numeric
             objectives.append(Objective(Column.read(text) if number is None else number, sense, text.strip()))
-        demands = cls(tuple(objectives), tuple(Constraint.read(text) for text in subject_to))
+        constraints = tuple(Constraint.read(text) for text in subject_to)
+        demands = cls(tuple(objectives), constraints)
+        demands = cls(tuple(objectives), (*constraints, *_of_survivors(demands.columns)))
         if not demands.columns:
             raise DesignError("no column of the results is asked for: then there is nothing to run")
         return demands
@@ -130,6 +132,25 @@ class Demands:
         """Each column that is asked for, once."""
         objectives = [one.of for one in self.objectives if isinstance(one.of, Column)]
         return list(dict.fromkeys([*objectives, *(one.of for one in self.constraints)]))
+
+
+_SURVIVORS = ("fct_mean_ms", "fct_p50_ms", "fct_p95_ms", "transfer_throughput_bps")
+"""Columns of the transfers that completed alone."""
+_MISSING = ("missing_transfers", "refused_transfers", "unfinished_transfers")
+"""Those of the others."""
+_FEW = "5 %"
+
+
+def _of_survivors(columns: Sequence[Column]) -> Iterator[Constraint]:
+    """What is demanded besides of each flow whose completion times are asked for: that few transfers lack one.
+
+    A path that turns away or never ends what takes long would be the best by those that are left.  Whoever demands
+    something else of these columns is not asked to.
+    """
+    heard = {column.name for column in columns if column.measure in _MISSING}
+    for name in dict.fromkeys(column.name for column in columns if column.measure in _SURVIVORS):
+        if name not in heard:
+            yield Constraint.read(f"{'' if name is None else f'{name}.'}{_MISSING[0]} <= {_FEW}")
 
 
 def check_names(base: _core.Scenario, columns: Sequence[Column]) -> None:

@@ -117,15 +117,35 @@ impl FlowTotals {
     }
 }
 
-/// Measurements of completed transfers.
+/// Measurements of transfers. One counts if it is there in the measured time: it arrives in that time, or is under way as
+/// that begins. So each that is offered is refused, completed, or unfinished at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Transfers {
-    /// Sum of the sizes of the transfers [B].
+    /// Transfers that were admitted, whether or not they have completed.
+    pub begun: u64,
+    /// Those of them that were under way as measuring began.
+    pub carried: u64,
+    /// Transfers that were turned away.
+    pub refused: u64,
+    /// Sum of the sizes of the completed transfers [B].
     pub size: Bytes,
     /// Flow completion times, from the start of a transfer to its last byte in order at the receiver [ns].
     pub completion: Histogram,
-    /// Sum over the transfers of the throughput that each had, its size over its completion time [b/s].
+    /// Sum over the completed transfers of the throughput that each had, its size over its completion time [b/s].
     pub throughput: u128,
+}
+
+impl Transfers {
+    /// Those that have begun and not completed.
+    pub fn unfinished(&self) -> u64 {
+        debug_assert!(self.begun >= self.completion.count(), "more transfers completed than have begun");
+        self.begun - self.completion.count()
+    }
+
+    /// Those that arrived, or were under way as measuring began.
+    pub fn offered(&self) -> u64 {
+        self.begun + self.refused
+    }
 }
 
 /// Measures one flow, or a group of transfers that come and go.
@@ -175,7 +195,7 @@ pub struct FlowMeasure {
     pub is_reserved: bool,
     /// Samples of the round-trip time [ns].
     pub rtt: Histogram,
-    /// Transfers completed in that time, if any.
+    /// Transfers of that time, if there were any.
     pub transfers: Option<Box<Transfers>>,
 }
 
@@ -267,7 +287,17 @@ impl FlowMeter {
         self.cwnd = Bytes::ZERO;
     }
 
-    /// Notes that a transfer of `size` took `took` from its start to its last byte in order at the receiver.
+    /// Notes that a transfer begins.
+    pub fn on_transfer_begun(&mut self) {
+        self.transfers.get_or_insert_default().begun += 1;
+    }
+
+    /// Notes that a transfer is turned away.
+    pub fn on_transfer_refused(&mut self) {
+        self.transfers.get_or_insert_default().refused += 1;
+    }
+
+    /// Notes that a transfer, which has begun, of `size` took `took` from its start to its last byte in order at the receiver.
     pub fn on_transfer(&mut self, size: Bytes, took: Span) {
         let transfers = self.transfers.get_or_insert_default();
         transfers.size += size;
@@ -297,7 +327,12 @@ impl FlowMeter {
     pub fn reset(&mut self, now: Time, sender: SenderTotals) {
         let base = Base { since: now, totals: self.totals(now), sender };
         self.base = (base != Base::default()).then(|| Box::new(base));
-        (self.rtt, self.transfers) = (None, None);
+        let under_way = self.transfers.take().map_or(0, |transfers| transfers.unfinished());
+        if under_way > 0 {
+            let carried = Transfers { begun: under_way, carried: under_way, ..Transfers::default() };
+            self.transfers = Some(Box::new(carried));
+        }
+        self.rtt = None;
         (self.cwnd_minimum, self.cwnd_maximum) = (Bytes::MAX, Bytes::ZERO);
         if self.cwnd > Bytes::ZERO {
             (self.cwnd_minimum, self.cwnd_maximum) = (self.cwnd, self.cwnd);
@@ -337,6 +372,9 @@ impl FlowMeasure {
         self.rtt.merge(&other.rtt);
         if let Some(transfers) = &other.transfers {
             let mine = self.transfers.get_or_insert_default();
+            mine.begun += transfers.begun;
+            mine.carried += transfers.carried;
+            mine.refused += transfers.refused;
             mine.size += transfers.size;
             mine.completion.merge(&transfers.completion);
             mine.throughput += transfers.throughput;
@@ -378,6 +416,7 @@ mod tests {
         meter.on_cwnd(at(5), MSS * 3);
         meter.on_rtt(Span::from_millis(100));
         meter.on_data(Bytes::new(1040), MSS);
+        meter.on_transfer_begun();
         meter.on_transfer(MSS, Span::from_millis(7));
         meter.reset(at(10), sent(12));
         meter.on_data(Bytes::new(1040), Bytes::ZERO);
@@ -412,11 +451,32 @@ mod tests {
     #[test]
     fn completed_transfers_are_counted_with_their_times() {
         let mut meter = FlowMeter::new(MSS);
+        (0..2).for_each(|_| meter.on_transfer_begun());
         meter.on_transfer(MSS, Span::from_millis(10));
         meter.on_transfer(MSS * 3, Span::from_millis(60));
         let transfers = meter.finish(at(100), sent(0)).transfers.unwrap();
         assert_eq!((transfers.size, transfers.completion.count()), (MSS * 4, 2));
         assert_eq!(transfers.completion.mean(), Some(35e6));
         assert_eq!(transfers.throughput, 800_000 + 400_000); // of each by itself, not 32 kb in 70 ms
+    }
+
+    #[test]
+    fn transfers_under_way_as_measuring_begins_are_offered() {
+        let mut meter = FlowMeter::new(MSS);
+        (0..3).for_each(|_| meter.on_transfer_begun());
+        meter.on_transfer_refused();
+        meter.on_transfer(MSS, Span::from_millis(7));
+        meter.reset(at(10), sent(0));
+        meter.on_transfer(MSS, Span::from_millis(12));
+        meter.on_transfer_begun();
+        (0..2).for_each(|_| meter.on_transfer_refused());
+        let mut measure = meter.finish(at(30), sent(0));
+        let transfers = measure.transfers.as_deref().unwrap();
+        let count = transfers.completion.count();
+        assert_eq!((transfers.offered(), count, transfers.refused, transfers.unfinished()), (5, 1, 2, 2));
+        measure.merge(&measure.clone());
+        let transfers = measure.transfers.unwrap();
+        assert_eq!((transfers.offered(), transfers.refused, transfers.unfinished()), (10, 4, 4));
+        assert_eq!(transfers.carried, 4);
     }
 }

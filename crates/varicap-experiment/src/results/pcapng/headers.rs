@@ -86,11 +86,6 @@ impl PacketBytes {
         &self.headers
     }
 
-    /// Length of the headers [B].
-    pub fn header_len(&self) -> usize {
-        self.headers.len()
-    }
-
     fn ip(&mut self, owner: PacketOwner, protocol: u8, total: u16, flags: Flags) {
         // RFC 3168 §5: CE is 11, ECT(1) is 01, ECT(0) is 10.
         let ecn = if flags.has(Flags::CE) {
