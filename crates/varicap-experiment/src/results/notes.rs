@@ -50,10 +50,10 @@ impl Differ {
 }
 
 /// Whether two runs measured the same, to the last bit.
-fn are_identical(one: &FlowRow, other: &FlowRow) -> bool {
+pub(super) fn are_identical<R: Row>(one: &R, other: &R) -> bool {
     let same = |(one, other): (&Value<'_>, &Value<'_>)| one.as_real().to_bits() == other.as_real().to_bits();
     let (one, other) = (one.values(), other.values());
-    let pairs = FlowRow::COLUMNS.iter().zip(one.iter().zip(&other));
+    let pairs = R::COLUMNS.iter().zip(one.iter().zip(&other));
     pairs.filter(|(column, _)| column.kind != Kind::Label).all(|(_, pair)| same(pair))
 }
 

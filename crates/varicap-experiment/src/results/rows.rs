@@ -17,37 +17,37 @@ row! {
         label name ("name", "") "Name of the flow: its group, with its number if the group has several.";
         label group ("group", "") "Name of its flow group in the scenario.";
         count flows ("flows", "1") "Flows that the row stands for.";
-        real goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
-        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that reached the receiver, over the measured time.";
-        real goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
-        real compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
-        real lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
-        real marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
+        amount goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
+        amount throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that reached the receiver, over the measured time.";
+        share goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
+        amount compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
+        amount lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
+        amount marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
         count sent_packets ("sent_packets", "packets") "Data packets sent, retransmissions included.";
         count delivered_packets ("delivered_packets", "packets") "Data packets that reached the receiver.";
         count retransmitted_packets ("retransmitted_packets", "packets") "Data packets sent again.";
         count timeouts ("timeouts", "1") "Expiries of the retransmission timer.";
         count fast_retransmits ("fast_retransmits", "1") "Fast retransmits.";
-        real rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time.";
-        real rtt_p50_ms ("rtt_ms.p50", "ms") "Median of the samples.";
-        real rtt_p95_ms ("rtt_ms.p95", "ms") "95th percentile of the samples.";
-        real rtt_p99_ms ("rtt_ms.p99", "ms") "99th percentile of the samples.";
-        real cwnd_mean_packets ("cwnd_packets.mean", "packets") "Mean of cwnd over time, in segments of one MSS.";
-        real cwnd_min_packets ("cwnd_packets.min", "packets") "Least cwnd.";
-        real cwnd_max_packets ("cwnd_packets.max", "packets") "Largest cwnd.";
+        amount rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time.";
+        quantile rtt_p50_ms ("rtt_ms.p50", "ms") "Median of the samples.";
+        quantile rtt_p95_ms ("rtt_ms.p95", "ms") "95th percentile of the samples.";
+        quantile rtt_p99_ms ("rtt_ms.p99", "ms") "99th percentile of the samples.";
+        amount cwnd_mean_packets ("cwnd_packets.mean", "packets") "Mean of cwnd over time, in segments of one MSS.";
+        amount cwnd_min_packets ("cwnd_packets.min", "packets") "Least cwnd.";
+        amount cwnd_max_packets ("cwnd_packets.max", "packets") "Largest cwnd.";
         count transfers ("transfers", "1") "Transfers completed.";
         count transferred_bytes ("transferred_bytes", "B") "Bytes of the completed transfers.";
-        real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers.";
-        real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
-        real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
-        real transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
-        real bitrate_bps ("bitrate_bps.mean", "b/s") "Mean bitrate of the segments of a video, or frames of a camera, that arrived; nothing for other applications, here and in what follows.";
-        real rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
-        real switches ("switches", "1") "Changes of the bitrate from one segment of a video to the next.";
-        real startup_ms ("startup_ms.mean", "ms") "Mean time until a video began, of those that began in the measured time.";
+        amount fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers.";
+        quantile fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
+        quantile fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
+        amount transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
+        amount bitrate_bps ("bitrate_bps.mean", "b/s") "Mean bitrate of the segments of a video, or frames of a camera, that arrived; nothing for other applications, here and in what follows.";
+        share rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
+        amount switches ("switches", "1") "Changes of the bitrate from one segment of a video to the next.";
+        amount startup_ms ("startup_ms.mean", "ms") "Mean time until a video began, of those that began in the measured time.";
         real qoe_bps ("qoe_bps.mean", "b/s") "Linear quality of experience of a video, per segment: its bitrate, less the change of the bitrate, less 3 Mb for each second of stall and start-up [yin15, eq. (5)]; no number where no segment has come.";
-        real late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
-        real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
+        share late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
+        share jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
     }
 }
 
@@ -56,12 +56,12 @@ row! {
     LinkRow {
         label name ("name", "") "Name of the link.";
         label flow ("flow", "") "The flow that had the link to itself, where the scenario isolates flows; else empty.";
-        real capacity_bps ("capacity_bps.mean", "b/s") "Capacity offered, over the measured time.";
-        real capacity_min_bps ("capacity_bps.min", "b/s") "Least capacity; nothing on a link that passes delivery opportunities.";
-        real capacity_max_bps ("capacity_bps.max", "b/s") "Greatest capacity.";
-        real capacity_at_min ("capacity_at_min.mean", "1") "Share of the measured time in which the capacity was at its least.";
-        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
-        real utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count. With at-start service a packet keeps its rate when the capacity falls, and this may exceed 1.";
+        amount capacity_bps ("capacity_bps.mean", "b/s") "Capacity offered, over the measured time.";
+        amount capacity_min_bps ("capacity_bps.min", "b/s") "Least capacity; nothing on a link that passes delivery opportunities.";
+        amount capacity_max_bps ("capacity_bps.max", "b/s") "Greatest capacity.";
+        share capacity_at_min ("capacity_at_min.mean", "1") "Share of the measured time in which the capacity was at its least.";
+        amount throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
+        share utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count. With at-start service a packet keeps its rate when the capacity falls, and this may exceed 1.";
         count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
         count delivered_packets ("delivered_packets", "packets") "Packets that came through: they left the server, and were not lost on the channel (those are in `channel_lost_packets`).";
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause, on the channel included.";
@@ -73,15 +73,15 @@ row! {
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
         count transmissions ("transmissions", "1") "Link-layer packets that a link with ARQ sent, each as often as it was sent.";
         count retransmissions ("retransmissions", "1") "Those of them that were sent again.";
-        real loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived or were at the link when measuring began.";
-        real backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
+        share loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived or were at the link when measuring began.";
+        amount backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
         count backlog_max_packets ("backlog_packets.max", "packets") "Most packets waiting.";
-        real backlog_mean_bytes ("backlog_bytes.mean", "B") "Mean over time of the bytes waiting, the packet in service excluded.";
+        amount backlog_mean_bytes ("backlog_bytes.mean", "B") "Mean over time of the bytes waiting, the packet in service excluded.";
         count backlog_max_bytes ("backlog_bytes.max", "B") "Most bytes waiting.";
-        real sojourn_mean_ms ("sojourn_ms.mean", "ms") "Mean time from a packet's arrival to its departure from the server.";
-        real sojourn_p50_ms ("sojourn_ms.p50", "ms") "Median of the sojourn time.";
-        real sojourn_p95_ms ("sojourn_ms.p95", "ms") "95th percentile of the sojourn time.";
-        real sojourn_p99_ms ("sojourn_ms.p99", "ms") "99th percentile of the sojourn time.";
+        amount sojourn_mean_ms ("sojourn_ms.mean", "ms") "Mean time from a packet's arrival to its departure from the server.";
+        quantile sojourn_p50_ms ("sojourn_ms.p50", "ms") "Median of the sojourn time.";
+        quantile sojourn_p95_ms ("sojourn_ms.p95", "ms") "95th percentile of the sojourn time.";
+        quantile sojourn_p99_ms ("sojourn_ms.p99", "ms") "99th percentile of the sojourn time.";
     }
 }
 
