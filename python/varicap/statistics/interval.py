@@ -3,7 +3,7 @@
 Runs are few and their laws are skewed: a timeout here, a large transfer there.  Student's interval then covers the
 mean less often than it says, as does the one that corrects it for skewness where there is none, so that an interval is
 both: from the lower of their lower ends to the higher of their upper ones.  No end is outside of the range of what is
-measured.  `docs/background/statistics.md` has how often intervals cover, measured by `tools/coverage.py`;
+measured.  `docs/background/statistics.md` has how often intervals cover, measured by `tools/interval_coverage.py`;
 `results/interval.rs` of the crate `varicap-experiment` computes the intervals of a summary.
 """
 

@@ -3,9 +3,9 @@
 Each scenario is run many times; the mean of all its runs counts as the true one.  Then batches of ten runs are drawn
 from them, and the intervals counted that have it: Student's, ours, and ours of 5, 20 and 30 runs.
 
-    python tools/coverage.py                    # the table, a few minutes
-    python tools/coverage.py --runs 500 full    # fewer runs, of one scenario
-    python tools/coverage.py --precision        # runs added until intervals are narrow (`--precision`)
+    python tools/interval_coverage.py                    # the table, a few minutes
+    python tools/interval_coverage.py --runs 500 full    # fewer runs, of one scenario
+    python tools/interval_coverage.py --precision        # runs added until intervals are narrow (`--precision`)
 """
 
 from collections.abc import Iterator, Mapping
