@@ -44,12 +44,11 @@ class Candidate:
 
 
 def intervals_of(values: Array, columns: Sequence[Column]) -> list[Interval]:
-    """The interval of each column, from its values in runs, of shape (replications, columns and the mark)."""
-    if len(values) > 1 and (values[:, -1] == values[0, -1]).all():
-        return [Interval.exactly(float(value)) for value in values[0, :-1]]
-    return [
-        Interval.of(one, within=range_of(column.measure)) for one, column in zip(values.T[:-1], columns, strict=True)
-    ]
+    """The interval of each column, from its values in runs, of shape (replications, columns and the mark, if any)."""
+    numbers, marks = values[:, : len(columns)], values[:, len(columns) :]
+    if len(values) > 1 and marks.size and (marks == marks[0]).all():
+        return [Interval.exactly(float(value)) for value in numbers[0]]
+    return [Interval.of(one, within=range_of(column.measure)) for one, column in zip(numbers.T, columns, strict=True)]
 
 
 @dataclass(frozen=True)
