@@ -191,10 +191,10 @@ def test_counts_have_intervals_and_numbers_have_units(pretend: Callable[..., Ker
     of = row["kernel"]
     assert (of["retransmitted_packets"], of["timeouts"]) == (20.0, 2.0)
     assert of["intervals"] == {
-        # Student's: 4.303 times the deviation, 10, over the root of 3.
+        # Student's: 4.303 times the deviation, 10, over the root of 3, and no less than none.
         "retransmitted_packets": {
             "mean": 20.0,
-            "lo": pytest.approx(-4.84, abs=0.01),
+            "lo": 0.0,
             "hi": pytest.approx(44.84, abs=0.01),
         },
         "timeouts": {"mean": 2.0, "lo": 2.0, "hi": 2.0},

@@ -1,4 +1,4 @@
-"""The results of runs as a table, each number with the half width of its 95 % interval."""
+"""The results of runs as a table, each number with how far its 95 % interval reaches."""
 
 from collections.abc import Callable, Collection, Iterable
 from math import floor, isinf, isnan, log10
@@ -66,16 +66,16 @@ _MOST_DIGITS = 5  # of a mean, however small its interval
 
 
 def with_interval(mean: float | None, low: float | None, high: float | None, scale: float = 1.0) -> str:
-    """A mean and the half width of its interval, with no more digits than the interval supports.
+    """A mean and how far its interval reaches on its longer side, with no more digits than that supports.
 
     >>> with_interval(4.1234e6, 4.1e6, 4.2e6, 1e-6)
-    '4.12 ± 0.05'
+    '4.12 ± 0.08'
 
     Runs that all agree, at least in the digits that are shown, have no interval: what they have in common, such as a
-    trace, decides, and two of them say as little about others as ten.
+    trace, decides, and two of them say as little about others as ten.  Nor has what is at the end of its range in all.
 
-    >>> with_interval(289.0, 289.0, 289.0)
-    '289'
+    >>> with_interval(289.0, 289.0, 289.0), with_interval(0.0, 0.0, 0.4)
+    ('289', '0.00')
     >>> with_interval(0.9999999, 0.9999998, 1.0)
     '1.00000'
     >>> with_interval(12.0, None, None)
@@ -97,9 +97,9 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
     value = mean * scale
     if low is None or high is None or isnan(high - low):
         return significant(value, 3)
-    half = (high - low) / 2 * scale
-    if half <= 0.0:
+    if not low < mean < high:
         return significant(value, 3)
+    half = max(high - mean, mean - low) * scale
     leading = half / 10 ** floor(log10(half))
     # Two digits of a half width that begins with 1, otherwise one.
     digits = max(0, -floor(log10(half)) + (1 if leading < 1.95 else 0))

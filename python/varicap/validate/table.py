@@ -12,7 +12,7 @@ from varicap.report import notebook
 from varicap.report.formats import markdown
 from varicap.report.table import significant
 from varicap.results.manifest import host, software, write_json
-from varicap.statistics import Interval
+from varicap.statistics import Interval, Range
 from varicap.validate import rules
 from varicap.validate.paths import Case
 
@@ -238,7 +238,8 @@ def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
 
     def over(measure: str) -> dict[str, float | None]:
         values = [value for run in runs if (value := run[measure]) is not None]
-        return Interval.of(values).to_dict() if values else {"mean": None, "lo": None, "hi": None}
+        kind: Range = "count" if measure in ("retransmitted_packets", "timeouts") else "amount"
+        return Interval.of(values, within=kind).to_dict() if values else {"mean": None, "lo": None, "hi": None}
 
     return {
         "goodput_bps": over("goodput_bps"),

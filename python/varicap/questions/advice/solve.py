@@ -287,10 +287,10 @@ class _Trial:
         if not (none > 0).all() or not (none_s > 0).all():
             raise ValueError(f"`{self.scenario.name}`: a run delivers nothing even without advice")
         return Gain(
-            goodput=Interval.of(ours / none),
-            delay=Interval.of(ours_s / none_s),
-            goodput_bps=Interval.of(ours),
-            rtt_s=Interval.of(ours_s),
+            goodput=Interval.of(ours / none, within="amount"),
+            delay=Interval.of(ours_s / none_s, within="amount"),
+            goodput_bps=Interval.of(ours, within="amount"),
+            rtt_s=Interval.of(ours_s, within="amount"),
             runs=len(ours),
         )
 

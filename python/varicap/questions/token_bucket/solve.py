@@ -189,8 +189,8 @@ def _simulate(design: Design, traffic: str, factor: float, seeds: int, jobs: int
     return Evidence(
         traffic=traffic,
         interval_s=interval_ns / 1e9,
-        lost=Interval.of(8 * lost / (design.rate_bps * _MEASURED_S)),
-        compliant=Interval.of(compliant / design.rate_bps),
+        lost=Interval.of(8 * lost / (design.rate_bps * _MEASURED_S), within="amount"),
+        compliant=Interval.of(compliant / design.rate_bps, within="amount"),
     )
 
 

@@ -165,7 +165,7 @@ def _in_short(shown: Source, first: list[Chart]) -> Iterable[Markup]:
 
 
 def _summary(shown: Source) -> Iterable[Markup]:
-    note = tag("p", "Means over the runs, ± half of the 95 % confidence interval.", class_="note")
+    note = tag("p", "Means over the runs, ± how far the 95 % confidence interval reaches.", class_="note")
     if shown.study is not None and "design" in shown.manifest:
         design = shown.manifest["design"]
         return (note, paths.rows(design["headings"], design["rows"], numeric=True))
