@@ -28,7 +28,7 @@ row! {
         count retransmitted_packets ("retransmitted_packets", "packets") "Data packets sent again.";
         count timeouts ("timeouts", "1") "Expiries of the retransmission timer.";
         count fast_retransmits ("fast_retransmits", "1") "Fast retransmits.";
-        real rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time.";
+        real rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time: each from when the first segment left that an acknowledgement covers.";
         real rtt_p50_ms ("rtt_ms.p50", "ms") "Median of the samples.";
         real rtt_p95_ms ("rtt_ms.p95", "ms") "95th percentile of the samples.";
         real rtt_p99_ms ("rtt_ms.p99", "ms") "99th percentile of the samples.";
