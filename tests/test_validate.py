@@ -455,22 +455,8 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
         pytest.skip(f"SKIPPED: {error}")
     if "ratcp" in refused:
         pytest.skip(f"SKIPPED: no ratcp, which needs root: {refused['ratcp']}")
-    done = cli(
-        "validate",
-        "kernel",
-        "--quick",
-        "--path",
-        "fixed",
-        "--path",
-        "slow",
-        "-o",
-        "out",
-        "--json",
-        "-j",
-        "6",
-        "--max-time",
-        "3 min",
-    )
+    command = ("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json")
+    done = cli(*command, "-j", "6", "--max-time", "3 min")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["paths"]
     if not all(row["valid"] for row in rows):
@@ -484,7 +470,7 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
     assert len(decided) == 6 + 4
     assert [row["why"] for row in decided if not row["agrees"]] == []
     assert len((tmp_path / "out" / FILE).read_text().splitlines()) == len(rows)
-    again = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-q")
+    again = cli(*command, "-q")
     assert json.loads(again.stdout)["paths"] == rows
 
 
