@@ -7,6 +7,7 @@ use varicap_units::Time;
 
 use super::datagrams::Datagrams;
 use super::{Endpoints, Samples};
+use crate::fidelity::Wakes;
 use crate::sockets::TcpInfo;
 use crate::sys;
 
@@ -70,5 +71,6 @@ impl Endpoints {
         let totals = self.sender_totals(now);
         self.meters.iter_mut().zip(totals).for_each(|(meter, sender)| meter.reset(now, sender));
         self.samples.fill(Samples::default());
+        self.wakes = Wakes::default();
     }
 }

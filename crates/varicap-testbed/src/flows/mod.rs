@@ -22,6 +22,7 @@ use crate::bpf::Ratcp;
 use crate::director::Message;
 use crate::emulator::Remote;
 use crate::error::{Step, TestbedError};
+use crate::fidelity::Wakes;
 use crate::netns::Namespace;
 use crate::plan::{FlowPlan, Plan};
 use crate::sockets::{self, Requests, TcpInfo};
@@ -149,6 +150,8 @@ pub struct Endpoints {
     pub standing: Vec<Option<SenderState>>,
     /// Samples of greedy senders, by meter.
     pub samples: Vec<Samples>,
+    /// How punctually the senders are sampled.
+    pub wakes: Wakes,
     /// The maximum amount of unsent data in the kernel for each connection [B].
     unsent: i32,
     over: Vec<SenderTotals>,
@@ -218,6 +221,7 @@ impl Endpoints {
             meters: Vec::new(),
             standing: Vec::new(),
             samples: Vec::new(),
+            wakes: Wakes::default(),
             unsent,
             over: Vec::new(),
             flows: network.flows.clone(),
@@ -327,6 +331,7 @@ impl Endpoints {
                     // A late sample does not delay the next one.
                     let next = (at + SAMPLE.saturating_mul(often)).max(now);
                     self.agenda.push(Reverse((next, Due::Sample)));
+                    self.wakes.on_wake(at, now);
                     self.sample(now);
                 }
             }
