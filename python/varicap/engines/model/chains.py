@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from varicap import units
 from varicap.engines.model.keys import table
-from varicap.engines.model.path import FlowPath, choice
+from varicap.engines.model.path import FlowPath, Number, choice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,9 @@ def feedback_misfits(path: FlowPath) -> Iterator[str]:
     if feedback["loss"] not in (0, "0"):
         yield f"{key}.loss: in the model no update is lost"
     if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
-        yield f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
+        yield Number(
+            f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
+        )
 
 
 def packets_per_slot(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":

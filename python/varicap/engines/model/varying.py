@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from varicap.engines.model import chains, timeout
 from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
-from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+from varicap.engines.model.path import FlowPath, Number, choice, no_arq, no_loss, no_source, one_bottleneck, option
 from varicap.engines.model.ratcp import known_rtt_s, smoothed_rtt, target_packets
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Varying(Together):
         if kind not in chains.CHAINS:
             yield f"{key}.capacity = {kind}: in the model it is a Markov chain (of a trace: varicap trace fit)"
         if path.room_packets == float("inf"):
-            yield f"{key}.queue: the model's buffer has a limit"
+            yield Number(f"{key}.queue: the model's buffer has a limit")
         yield from no_loss(path)
         yield from no_arq(path)
         yield from no_source(path)
@@ -56,7 +56,7 @@ class Varying(Together):
             yield from chains.feedback_misfits(path)
             yield from smoothed_rtt(path)
         if path.window_packets != float("inf"):
-            yield f"{path.flow['path']}.tcp.max_window: in the model losses alone limit the window"
+            yield Number(f"{path.flow['path']}.tcp.max_window: in the model losses alone limit the window")
 
     def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""
