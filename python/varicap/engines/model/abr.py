@@ -65,7 +65,7 @@ class RateControl(Together):
         from varicap.analyse.effective import SlottedChain
         from varicap.analyse.models import abr as renewal
 
-        lasting = chains.as_it_lasts(path)
+        lasting = chains.as_it_lasts(path, phases=1)
         slot_packets = float(lasting.capacity.max())
         source = path.flow["abr"]
         constant = None if source is None else source["rate_bps"]
@@ -99,6 +99,7 @@ class RateControl(Together):
             strained=(
                 *found.validity,
                 *_late(path),
+                *chains.by_its_slots(path),
                 *(chains.far_apart(path) if estimator == "effective" else ()),
                 *timeout.strained(path, found.timeouts_per_slot / path.base_rtt_s),
             ),
