@@ -474,3 +474,15 @@ def test_a_design_whose_column_was_never_measured_has_its_figure(cli: Cli, tmp_p
     done = cli("design", FIXED, *asked, *outage, *limits, "-o", "d", "-q")
     assert "Traceback" not in done.stderr, done.stderr
     assert (tmp_path / "d" / "design.png").exists(), done.stderr
+
+
+def test_a_measure_of_links_is_that_of_the_only_one_with_a_limit() -> None:
+    """Of the reverse link of a dumbbell, which is unlimited, nobody asks how long packets wait."""
+    base = {
+        "duration": "5 s",
+        "topology": {"dumbbell": {"forward": {"capacity": "8 Mbit/s", "delay": "20 ms"}}},
+        "flows": {"a": {"tcp": {"congestion": "reno"}}},
+    }
+    limit = "topology.dumbbell.forward.queue.drop-tail.limit"
+    found = varicap.optimise(base, {limit: "5..20 packets"}, minimise="sojourn_p95_ms", budget=20, seeds=2)
+    assert found.best is not None

@@ -5,7 +5,6 @@
 use varicap_units::{Span, Time};
 
 use super::Sender;
-use crate::recovery::Space;
 use crate::timer::FIRST_PROBE;
 
 /// From what the instant follows at which a timer fires.
@@ -229,8 +228,8 @@ impl Sender {
     /// Whether a single segment is in flight; two short ones are two (RFC 8985 §7.2, Linux's `packets_out`).
     #[inline]
     fn has_single(&self) -> bool {
-        let Space { una, mss, .. } = self.space;
-        self.space.flight() <= mss && self.recovery.tail().is_none_or(|(from, _)| from <= una)
+        let una = self.space.una;
+        self.space.flight() <= self.most_of_one && self.recovery.tail().is_none_or(|(from, _)| from <= una)
     }
 
     /// As [`Sender::wait_for_probe`], where the timer [leads](Alarm::leads): no probe is due sooner than it fires.

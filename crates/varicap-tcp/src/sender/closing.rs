@@ -40,7 +40,7 @@ impl Sender {
     /// its own. What is written before anything has left counts as written when the first segment leaves, and what may leave at
     /// that instant does so before the application closes. The sender must then be polled.
     pub fn close(&mut self) {
-        if self.closing.is_closed {
+        if self.closing.is_closed || self.handshake.gave_up {
             return;
         }
         self.closing.is_closed = true;

@@ -219,7 +219,7 @@ impl Sender {
         self.since_probe = SinceProbe::Nothing;
         (self.tail_probe_due, self.offer.probe_due) = (false, false);
         // What remains is never acknowledged, so that it is never done.
-        (self.written, self.closed) = (self.space.max, false);
+        (self.written, self.closing.is_closed) = (self.written.min(self.space.max), false);
         self.timer = TimerKind::Retransmit;
         self.alarm.set(Time::NEVER);
         self.release.rest();

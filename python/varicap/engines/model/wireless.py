@@ -8,7 +8,7 @@ from varicap import units
 from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
-from varicap.engines.model.path import FlowPath, choice, no_source, one_bottleneck, option
+from varicap.engines.model.path import FlowPath, Number, choice, no_source, one_bottleneck, option
 
 if TYPE_CHECKING:
     from varicap.analyse.models import wireless
@@ -59,13 +59,13 @@ class Arq(Together):
             if other is not link and other["loss"] != "none":
                 yield f"{other['path']}.loss: the model knows only the losses that ARQ hides"
         if path.room_packets == float("inf"):
-            yield f"{key}.queue: the model's buffer has a limit"
+            yield Number(f"{key}.queue: the model's buffer has a limit")
         if link["arq"] is None:
             yield f"{key}.arq: the model is of a link that resends what it loses"
         else:
             yield from _arq_misfits(key, link["arq"])
             if path.window_packets < path.room_packets + _pipe(path):
-                yield (
+                yield Number(
                     f"{path.flow['path']}.tcp.max_window = {path.window_packets:g} packets: in the model the window "
                     "grows until the buffer overflows"
                 )

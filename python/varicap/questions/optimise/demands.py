@@ -231,6 +231,10 @@ def _kind(tables: Tables, column: Column) -> tuple[str, str] | None:
     known = {
         kind: [item for item in items if _is_known(tables, kind, item, column.measure)] for kind, items in there.items()
     }
+    # A link without a limit has queues of no length, which nobody asks after where another one has a limit.
+    limited = [item for item in known.get("links", ()) if _is_known(tables, "links", item, "utilisation")]
+    if limited:
+        known["links"] = limited
     for kind, items in known.items():
         # A flow may have no value in some runs and is meant all the same; a link without a limit has none in any.
         one = there[kind] if kind == "flows" else items

@@ -148,7 +148,11 @@ def optimise(
         ) as study,
     ):
         search = Search(space, standing, _Made(study, samples, watched, budget), rules)
-        search.go(first)
+        try:
+            search.go(first)
+        except DesignError as error:
+            # Of a column that means several things, which the first results show: where it was found says nothing.
+            raise DesignError(str(error)) from None
         if not search.found:
             _nothing(search)
         return _answer(base, search, study, models and bool(first))
