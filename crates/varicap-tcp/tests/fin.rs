@@ -111,7 +111,7 @@ fn the_fin_counts_among_the_segments_that_show_a_loss_at_once() {
         script.at(ms(100)).ack(MSS);
         script.skip();
         script.sack(MSS, std::slice::from_ref(&(2 * MSS..held_until)));
-        script.expect(if shows { &[MSS..2 * MSS] } else { &[] });
+        script.expect(&segments(1, u64::from(shows)));
     }
 }
 
