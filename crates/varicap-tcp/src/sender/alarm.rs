@@ -225,13 +225,6 @@ impl Sender {
         }
     }
 
-    /// Whether a single segment is in flight; two short ones are two (RFC 8985 §7.2, Linux's `packets_out`).
-    #[inline]
-    fn has_single(&self) -> bool {
-        let una = self.space.una;
-        self.space.flight() <= self.most_of_one && self.recovery.tail().is_none_or(|(from, _)| from <= una)
-    }
-
     /// As [`Sender::wait_for_probe`], where the timer [leads](Alarm::leads): no probe is due sooner than it fires.
     #[inline]
     pub(super) fn wait_on_for_probe(&mut self, now: Time, has_left: bool) {

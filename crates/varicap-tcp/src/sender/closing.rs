@@ -124,11 +124,13 @@ impl Sender {
         self.counters.empty_packets += 1;
     }
 
-    /// Whether what is in flight is a single segment: a bare FIN is one, and one that rides on data is none.
+    /// Whether what is in flight is a single segment: a bare FIN is one, and one that rides on data is none. Two short ones
+    /// are two (RFC 8985 §7.2, Linux's `packets_out`).
     #[inline]
     pub(super) fn has_single(&self) -> bool {
         let flight = self.space.flight();
-        flight <= self.space.mss + 1 && self.is_single(flight)
+        let is_last = || self.recovery.tail().is_none_or(|(from, _)| from <= self.space.una);
+        flight <= self.space.mss + 1 && self.is_single(flight) && is_last()
     }
 
     fn is_single(&self, flight: u64) -> bool {
