@@ -12,7 +12,9 @@ pub(crate) struct RttEstimator {
     /// Expiries since the last sample.
     backoff: u32,
     /// Further expiries that do not count: those of a SYN that some rules do not back off.
-    linear: u32,
+    linear: u16,
+    /// The next sample is as a first one.
+    begins: bool,
     rule: TimerRule,
     /// RTO without backoff while there is no sample [ns].
     initial: u64,
@@ -28,19 +30,15 @@ struct Smooth {
     /// Least RTT seen [ns]; meaningful once sampled.
     least: Span,
     samples: u64,
-    /// The next sample is as a first one.
-    begins: bool,
 }
 
 impl Smooth {
-    /// Takes a round-trip time in the rule's units (`first` if it is a first sample), at which all below `acked` was acknowledged of what was `sent` [B]. It may
-    /// have to keep RTTVAR.
+    /// Takes a round-trip time in the rule's units, at which all below `acked` was acknowledged of what was `sent` [B]. It may
+    /// have to keep RTTVAR, or be a first sample.
     #[inline]
-    fn take(&mut self, rtt: u64, first: u64, keeps_rttvar: bool, acked: u64, sent: u64) -> Sample {
-        let (is_first, srtt_before) = (self.begins, self.srtt8 >> 3);
-        let rtt = if is_first { first } else { rtt };
+    fn take(&mut self, rtt: u64, keeps_rttvar: bool, is_first: bool, acked: u64, sent: u64) -> Sample {
+        let srtt_before = self.srtt8 >> 3;
         if is_first {
-            self.begins = false;
             // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
             self.srtt8 = rtt << 3;
             self.rttvar4 = rtt << 1;
@@ -62,9 +60,11 @@ impl RttEstimator {
         let rule = TimerRule::new(timer);
         let initial = rule.initial();
         let linear = if handshake { rule.linear_syn_timeouts() } else { 0 };
+        let linear = u16::try_from(linear).unwrap_or(u16::MAX);
         RttEstimator {
             rule,
-            smooth: Smooth { srtt8: 0, rttvar4: 0, least: Span::MAX, samples: 0, begins: true },
+            smooth: Smooth { srtt8: 0, rttvar4: 0, least: Span::MAX, samples: 0 },
+            begins: true,
             initial,
             backoff: 0,
             linear,
@@ -85,9 +85,10 @@ impl RttEstimator {
         self.smooth.least = self.smooth.least.min(now.since(at));
         // RFC 6298 §5, last paragraph but one: a new measurement collapses a backed off RTO.
         self.backoff = 0;
+        let is_first = std::mem::take(&mut self.begins);
         let smooth = &mut self.smooth;
         self.rule.on_sample(at, now, |rtt, first, keeps_rttvar| {
-            smooth.take(rtt, first, keeps_rttvar, acked, sent)
+            smooth.take(if is_first { first } else { rtt }, keeps_rttvar, is_first, acked, sent)
         });
     }
 
@@ -110,7 +111,7 @@ impl RttEstimator {
         }
         self.backoff = self.backoff.saturating_add(1);
         // What was measured before so many expiries says little of the path now; the RTO stays as it is until then.
-        self.smooth.begins |= self.backoff >= self.rule.forgets_after();
+        self.begins |= self.backoff >= self.rule.forgets_after();
     }
 
     /// The receiver's window opened: what was backed off were probes.

@@ -87,7 +87,7 @@ pub struct Receiver {
     /// End of what the application has read [B], if it reads on demand.
     read: Option<u64>,
     /// Receive buffer, as much of it as can be advertised [B].
-    buffer: u64,
+    buffer: u32,
     /// The buffer has room for more, whatever waits to be read: the window is always the largest one.
     is_unlimited: bool,
     // From here on what few segments read.
@@ -145,7 +145,7 @@ impl Receiver {
             duplicate: None,
             // RFC 2018 §3: 40 bytes of options hold four blocks, or three beside a timestamp.
             max_blocks: MAX_SACK_BLOCKS as u8 - u8::from(config.timestamps),
-            buffer,
+            buffer: buffer as u32,
             is_unlimited: config.receive_window == Amount::Unlimited,
             read: None,
             edge: buffer,
@@ -451,7 +451,7 @@ impl Receiver {
         // Data held out of order lies inside the window, so it does not shrink it.
         match self.read {
             Some(read) if !self.is_unlimited => self.open(read),
-            _ => self.edge = self.next.saturating_add(self.buffer),
+            _ => self.edge = self.next.saturating_add(self.buffer.into()),
         }
         self.last_ack = self.next;
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
@@ -527,17 +527,17 @@ impl Receiver {
     /// §4.2.3.3. Deviation: Linux (`__tcp_select_window`) also tells of less where half of the buffer is free, and of none below
     /// a sixteenth of it.
     fn opens(&self, read: u64) -> bool {
-        let room = read.saturating_add(self.buffer).saturating_sub(self.edge);
-        room >= self.mss.min(self.buffer / 2).max(1)
+        let room = read.saturating_add(self.buffer.into()).saturating_sub(self.edge);
+        room >= self.mss.min(u64::from(self.buffer) / 2).max(1)
     }
 
     /// The right edge of the window follows what the application has read, all below `read`: by little only while the whole
     /// buffer is offered, and never to the left (RFC 9293 §3.8.6, SHLD-14).
     #[inline(never)]
     fn open(&mut self, read: u64) {
-        let was_whole = self.edge - self.last_ack >= self.buffer && read >= self.next;
+        let was_whole = self.edge - self.last_ack >= u64::from(self.buffer) && read >= self.next;
         if was_whole || self.opens(read) {
-            self.edge = self.edge.max(read.saturating_add(self.buffer));
+            self.edge = self.edge.max(read.saturating_add(self.buffer.into()));
         }
     }
 }

@@ -105,7 +105,7 @@ impl Sender {
             return AckOutcome::default();
         }
         self.offer.probes_out = 0;
-        if self.usage.caps {
+        if self.usage.max_fs.is_some() {
             self.note_flight();
         }
         let marks = self.read_marks(segment);
@@ -197,7 +197,7 @@ impl Sender {
             };
             let (cwnd, limit) = (self.window.cwnd(), self.growth_limit());
             self.window.on_ack(ack, arrived, counts);
-            if self.usage.caps {
+            if self.usage.max_fs.is_some() {
                 self.cap_growth(cwnd, limit);
             }
         }

@@ -282,7 +282,7 @@ impl Sender {
             #[cfg(debug_assertions)]
             latest: now,
         };
-        if sender.usage.caps {
+        if sender.usage.max_fs.is_some() {
             // Each acknowledgement has to be looked at.
             sender.ecn.plain = Flags(u16::MAX);
         }

@@ -30,10 +30,16 @@ pub(super) struct Usage {
     /// Most that was outstanding since the window was last used up [B], and when that was.
     used: u64,
     used_up: Time,
-    /// Acknowledgements open the window up to what maxFS allows.
-    pub(super) caps: bool,
-    /// maxFS: the most that was in flight since cwnd fell last, and cwnd when it was looked at last [B].
-    max_fs: u64,
+    /// Acknowledgements open the window up to what this allows. In a box, since few have it.
+    pub(super) max_fs: Option<Box<MaxFs>>,
+}
+
+/// What limits the window of a rate-limited sender. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
+#[derive(Debug)]
+pub(super) struct MaxFs {
+    /// maxFS: the most that was in flight since cwnd fell last [B].
+    most: u64,
+    /// cwnd when it was looked at last [B].
     cwnd: u64,
 }
 
@@ -55,9 +61,8 @@ impl Usage {
             sent: 0,
             used: 0,
             used_up: now,
-            caps: config.grow_when == GrowWhen::MaxFs && !wants.own_window,
-            max_fs: initial_window,
-            cwnd: initial_window,
+            max_fs: (config.grow_when == GrowWhen::MaxFs && !wants.own_window)
+                .then(|| Box::new(MaxFs { most: initial_window, cwnd: initial_window })),
         }
     }
 }
@@ -82,18 +87,17 @@ impl Sender {
     /// Draft §3: an acknowledgement is about to end what FlightSize was since the last one. maxFS starts anew with the first
     /// FlightSize after cwnd fell, for whatever reason.
     pub(super) fn note_flight(&mut self) {
-        let (flight, cwnd) = (self.space.flight(), self.window.cwnd());
-        let usage = &mut self.usage;
-        let before = if cwnd < usage.cwnd { 0 } else { usage.max_fs };
-        (usage.max_fs, usage.cwnd) = (before.max(flight), cwnd);
+        let (flight, now) = (self.space.flight(), self.window.cwnd());
+        if let Some(MaxFs { most, cwnd }) = self.usage.max_fs.as_deref_mut() {
+            let before = if now < *cwnd { 0 } else { *most };
+            (*most, *cwnd) = (before.max(flight), now);
+        }
     }
 
     /// Draft §3, limit(maxFS): how far acknowledgements may open the window of a sender that something other than cwnd limits [B].
     pub(super) fn growth_limit(&self) -> Option<u64> {
-        if !self.usage.caps || !self.app_limited {
-            return None;
-        }
-        let (max_fs, mss) = (self.usage.max_fs, self.space.mss);
+        let MaxFs { most: max_fs, .. } = *self.usage.max_fs.as_deref().filter(|_| self.app_limited)?;
+        let mss = self.space.mss;
         let limit = if self.window.is_in_slow_start() { max_fs.saturating_mul(2) } else { max_fs + mss };
         Some(if self.counts_arrivals { limit / mss * mss } else { limit })
     }
@@ -105,7 +109,10 @@ impl Sender {
         {
             self.window.change(|control| control.cap(Bytes::new(limit.max(before))));
         }
-        self.usage.cwnd = self.usage.cwnd.max(self.window.cwnd());
+        let now = self.window.cwnd();
+        if let Some(MaxFs { cwnd, .. }) = self.usage.max_fs.as_deref_mut() {
+            *cwnd = now.max(*cwnd);
+        }
     }
 
     /// Whether, in slow start, more than half of the window was used: it then grows to twice what was acknowledged.

@@ -51,7 +51,6 @@ macro_rules! timers {
                             least: limits.least,
                             maximum: limits.maximum,
                             slack: limits.slack.max(1),
-                            longest_ack_delay: limits.longest_ack_delay,
                             probe_slack: limits.probe_slack(),
                             least_is_added: limits.least_is_added,
                             is_exact: limits.is_exact,
@@ -122,7 +121,6 @@ pub(crate) struct TimerRule {
     least: u64,
     maximum: u64,
     slack: u64,
-    longest_ack_delay: u64,
     /// At most the longest delay of an acknowledgement, and a second [ns].
     probe_slack: u32,
     least_is_added: bool,
@@ -270,7 +268,7 @@ impl TimerRule {
 
     /// A probe of a tail that is a single segment waits for so much longer than two round trips.
     pub(crate) fn longest_ack_delay(&self) -> Span {
-        Span::from_nanos(self.longest_ack_delay)
+        Span::from_nanos(self.limits().longest_ack_delay)
     }
 
     /// A probe of a tail waits for at least so much longer than two round trips.
