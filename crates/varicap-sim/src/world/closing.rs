@@ -46,11 +46,11 @@ impl World {
         }
         let segment = *net.arrived(&packet);
         if packet.is_reverse() {
-            connection.sender.push(now, &segment);
+            connection.sender.push_late(now, &segment);
             net.send_data(now, connection);
         } else {
-            connection.receiver.push(now, &segment);
-            net.send_ack(now, connection);
+            connection.receiver.push_late(now, &segment);
+            net.send_ack_slowly(now, connection);
         }
         if connection.receiver.is_closing() {
             let due = connection.wake_by();
@@ -67,7 +67,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         let mut due = Time::NEVER;
         if connection.lingers() {
-            self.net.send_ack(now, connection);
+            self.net.send_ack_slowly(now, connection);
             due = connection.wake_by();
         }
         self.net.end_wake(now, owner, connection, due);

@@ -328,7 +328,7 @@ impl World {
                 self.net.send_data(now, connection);
             }
         }
-        self.net.send_ack(now, connection);
+        self.net.send_ack_slowly(now, connection);
         let due = connection.wake_by();
         self.net.end_wake(now, owner, connection, due);
         if connection.is_over() {

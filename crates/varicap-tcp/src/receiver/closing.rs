@@ -84,6 +84,14 @@ impl Receiver {
         (self.ack_due, self.has_extras) = (true, true);
     }
 
+    /// As [`Receiver::push`], once the sender [has ended](Receiver::has_ended): a second caller would keep that from being inlined.
+    #[cold]
+    #[inline(never)]
+    pub fn push_late(&mut self, now: Time, segment: &Segment) {
+        debug_assert!(self.has_ended, "data may still come");
+        self.on_unusual(now, segment);
+    }
+
     /// Whether the sender has no more data, and all of it is in order: its FIN has been taken in.
     #[inline]
     pub fn has_ended(&self) -> bool {

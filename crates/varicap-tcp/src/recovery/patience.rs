@@ -40,7 +40,8 @@ impl Patience {
         let degree = u64::from(self.degree);
         let is_recovering = matches!(common.state, State::Recovery | State::Loss);
         // Full segments are counted by their bytes; short ones and a FIN are looked for.
-        let is_enough = || sacked >= degree * common.mss || sacked >= degree && segments() >= degree;
+        let is_enough =
+            || sacked >= degree * common.mss || !sacked.is_multiple_of(common.mss) && segments() >= degree;
         self.seen == 0 && (is_recovering || is_enough())
     }
 

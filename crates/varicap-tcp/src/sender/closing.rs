@@ -5,7 +5,7 @@ use varicap_units::Time;
 
 use super::Sender;
 use super::output::{Outgoing, nonzero};
-use crate::segment::Flags;
+use crate::segment::{Flags, Segment};
 
 /// The ends of both directions.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +138,14 @@ impl Sender {
             return flight <= self.space.mss;
         }
         self.closing.rode || flight <= 1
+    }
+
+    /// As [`Sender::push`], once the connection [is over](Sender::is_over): a second caller would keep that from being inlined.
+    #[cold]
+    #[inline(never)]
+    pub fn push_late(&mut self, now: Time, segment: &Segment) {
+        self.note_time(now);
+        self.on_unusual(now, segment);
     }
 
     /// The other side's FIN arrived, perhaps again.
