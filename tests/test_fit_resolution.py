@@ -58,7 +58,6 @@ def test_rates_without_noise_come_back_exactly_however_near(apart: float, scale:
     assert found.hidden.alike == []
 
 
-@pytest.mark.alone
 def test_a_long_trace_without_noise_is_fitted() -> None:
     """hmmlearn's variances became NaN here, and the fit ended in a traceback."""
     rng = np.random.default_rng(3)

@@ -132,8 +132,8 @@ def _to_narrow(judged: Judged, spent: int, precision: float) -> int:
     ours = judged.ours
     if ours.lo is None or not ours.reach > precision * abs(ours.mean):
         return spent
-    wanted = spent * (ours.reach / (precision * abs(ours.mean))) ** 2 if ours.mean else math.inf
-    return math.ceil(min(wanted, MOST_EFFORT))
+    wanted = spent * (ours.near_reach / (precision * abs(ours.mean))) ** 2 if ours.mean else math.inf
+    return math.ceil(min(max(wanted, spent + 1), MOST_EFFORT))
 
 
 def maker(paper: Paper, figure: str) -> Callable[[Run], Outcome]:

@@ -75,7 +75,7 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
     trace, decides, and two of them say as little about others as ten.  Nor has what is at the end of its range in all.
 
     >>> with_interval(289.0, 289.0, 289.0), with_interval(0.0, 0.0, 0.4)
-    ('289', '0.00')
+    ('289', '0')
     >>> with_interval(0.9999999, 0.9999998, 1.0)
     '1.00000'
     >>> with_interval(12.0, None, None)

@@ -110,6 +110,13 @@ class Interval:
             return math.inf
         return max(self.mean - self.lo, self.hi - self.mean)
 
+    @property
+    def near_reach(self) -> float:
+        """How far its nearer end is from the mean: with more runs, what skewness adds to the other side goes first."""
+        if self.lo is None or self.hi is None:
+            return math.inf
+        return min(self.mean - self.lo, self.hi - self.mean)
+
     def to_dict(self) -> dict[str, float | None]:
         """For JSON, which has no NaN."""
         return {"mean": finite(self.mean), "lo": finite(self.lo), "hi": finite(self.hi)}

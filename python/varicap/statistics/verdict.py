@@ -73,7 +73,7 @@ class Bounds:
             return max(_FEWEST, done + 1)
         gap = min(abs(value.mean - edge) for edge in (self.low, self.high))
         # An interval narrows with the square root of the replications.
-        wanted = done * ((value.hi - value.lo) / 2 / gap) ** 2 if gap else inf
+        wanted = done * (value.near_reach / gap) ** 2 if gap else inf
         return ceil(min(wanted * 1.2, _MOST - 1)) + 1
 
     def to_dict(self) -> dict[str, float | None]:

@@ -22,7 +22,7 @@ HEADINGS = (
     *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent [packets]", "timeouts"),
     *("mean RTT [ms]", "mean cwnd [packets]", "FCT p50, p95 [ms]", "seeds"),
 )
-"""Numbers of the simulator, then of the kernel; after ±, half of the 95 % interval."""
+"""Numbers of the simulator, then of the kernel; after ±, the longer side of the 95 % interval."""
 
 MARKS = ("<!-- varicap validate kernel: begin -->", "<!-- varicap validate kernel: end -->")
 """Between these lines a document has the table."""
@@ -291,7 +291,7 @@ def _count(interval: Mapping[str, float | None]) -> str:
     mean, low, high = (interval[name] for name in ("mean", "lo", "hi"))
     if mean is None:
         return "–"
-    spread = "" if low is None or high is None or low == high else f" ± {(high - low) / 2:.1f}".removesuffix(".0")
+    spread = "" if low is None or high is None or low == high else f" ± {max(high - mean, mean - low):.1f}".removesuffix(".0")
     return f"{mean:.1f}".removesuffix(".0") + spread
 
 
@@ -306,5 +306,5 @@ def _difference(share: Mapping[str, float | None]) -> str:
     mean, low, high = (share[name] for name in ("mean", "lo", "hi"))
     if mean is None:
         return "–"
-    spread = "" if low is None or high is None else f" ± {50 * (high - low):.1f}"
+    spread = "" if low is None or high is None else f" ± {100 * max(high - mean, mean - low):.1f}"
     return f"{100 * mean:+.1f}{spread}".replace("-0.0", "+0.0")
