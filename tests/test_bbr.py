@@ -12,7 +12,6 @@ from varicap.papers.bbr import cases
 from varicap.papers.bbr.trial import CRUISE, DOWN, DRAIN, STARTUP, Trial
 from varicap.papers.verdict import Value, judge
 from varicap.parts.tcp import AckSample, CongestionEvent
-from varicap.statistics import Interval
 
 PATH = """
 duration = "6 s"

@@ -1,14 +1,18 @@
 """What happens once in a connection, in whole runs: SYNs that are lost or late, restarts, giving up, pacing."""
 
+import heapq
+import itertools
 import math
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Cli
 
 import varicap
+import varicap.gym
 
 PATH = """
 duration = "{duration}"
@@ -160,3 +164,82 @@ def test_a_note_of_connections_that_gave_up_is_printed(cli: Cli, tmp_path: Path)
     wrong = cli("run", str(file), "--set", "flows.f.tcp.timer.linux.retries2=300")
     assert wrong.returncode == 2
     assert "expected 0 to 255" in wrong.stderr
+
+
+def last_delivery_s(*, size: int, lost: set[int], **tcp: Any) -> float:
+    """When a path of 10 Mb/s and 2 x 20 ms has delivered all of a transfer, of which it loses these packets."""
+    sender, receiver = varicap.tcp.Sender(**tcp), varicap.tcp.Receiver(**tcp)
+    events: list[tuple[float, int, bool, Any]] = []
+    count, sent, free, now = itertools.count(), itertools.count(), 0.0, 0.0
+    sender.write(size)
+    sender.close()
+    while receiver.delivered < size:
+        while (segment := sender.poll(now)) is not None:
+            free = max(free, now) + segment.wire_size * 8 / 10e6
+            if next(sent) not in lost:
+                heapq.heappush(events, (free + 0.02, next(count), True, segment))
+        while (segment := receiver.poll(now)) is not None:
+            heapq.heappush(events, (now + 0.02, next(count), False, segment))
+        timers = [at for at in (sender.poll_at(), receiver.poll_at()) if at is not None]
+        now = min([*timers, *(event[0] for event in events[:1])])
+        while events and events[0][0] <= now:
+            *_, is_data, segment = heapq.heappop(events)
+            (receiver if is_data else sender).push(now, segment)
+    return now
+
+
+@pytest.mark.parametrize("options", [{"stack": "linux"}, {"stack": "rfc", "recovery": "sack"}])
+def test_a_fin_that_rides_on_data_takes_no_room_in_recovery(options: dict[str, Any]) -> None:
+    """Twelve segments of which three are lost: Linux counts segments, and the third hole is not filled any later."""
+    times = [last_delivery_s(size=12_000, lost={3, 4, 9}, mss="1000 B", fin=fin, **options) for fin in (True, False)]
+    assert times[0] == pytest.approx(times[1], abs=1e-3)
+
+
+class Rated(varicap.tcp.CongestionControl):
+    """A window that opens with what the network says."""
+
+    def __init__(self, mss: int, initial_window: int) -> None:
+        self.mss, self.cwnd = mss, 4 * mss
+
+    def on_rate_feedback(self, now: float, rate_bps: float) -> None:
+        self.cwnd = 9 * self.mss
+
+
+def test_a_sender_that_gave_up_sends_nothing_however_its_window_opens() -> None:
+    timer = {"linux": {"retries2": 0}}
+    sender = varicap.tcp.Sender(
+        mss="1000 B", handshake=False, congestion={"custom": "rated"}, control=Rated, recovery="sack", timer=timer
+    )
+    sender.write(None)
+    while sender.poll(0.0):
+        pass
+    while (at := sender.poll_at()) is not None:
+        while sender.poll(at):
+            pass
+    assert sender.counters["gave_up"] == 1
+    sender.on_rate_feedback(50.0, 10_000_000)
+    assert (sender.poll(50.0), sender.poll_at()) == (None, None)
+
+
+def test_what_gave_up_before_measuring_is_not_under_way() -> None:
+    outage = '{ steps = { at = ["0 s", "200 ms", "50 s"], rates = ["10 Mbit/s", "0 bit/s", "10 Mbit/s"] } }'
+    flow = '[flows.a]\napp = { transfer = { size = "1 MB" } }\ntcp = { timer = { linux = { retries2 = 3 } } }\n'
+    text = path(delay="20 ms", duration="80 s", capacity=outage) + flow
+    for warmup, unfinished in (("0 s", 1), ("60 s", 0)):
+        result = varicap.run(varicap.load(tomllib.loads(f'warmup = "{warmup}"\n{text}')), seeds=1)
+        (row,) = result.flows.to_pylist()
+        assert (row["offered_transfers"], row["unfinished_transfers"]) == (unfinished, unfinished)
+
+
+def test_an_environment_is_told_at_once_that_a_transfer_is_over(tmp_path: Path) -> None:
+    """With jitter, too, of which acknowledgements wait."""
+    flow = '[flows.a]\njitter = "1 ms"\napp = { transfer = { size = "500 kB" } }\n'
+    file = tmp_path / "a.toml"
+    file.write_text(path(delay="20 ms", duration="20 s", capacity='"10 Mbit/s"') + flow)
+    env = varicap.gym.FlowEnv(file, interval="4 acks", reward=lambda seen: seen["at"])
+    env.reset(seed=1)
+    is_over, at = False, math.nan
+    while not is_over:
+        _, at, terminated, truncated, _ = env.step(np.zeros(1, np.float32))
+        is_over = terminated or truncated
+    assert at < 3.0

@@ -149,10 +149,11 @@ impl Connection {
         self.awaited < CLOSED
     }
 
-    /// Its transfer is over: the slot is free, unless the receiver still waits for the acknowledgement of its FIN.
+    /// Its transfer is over: the slot is free, unless the receiver still waits for the acknowledgement of its FIN. A host that
+    /// gave up answers that with a reset.
     pub fn close(&mut self) {
         self.awaited |= CLOSED;
-        if self.receiver.is_closing() {
+        if self.receiver.is_closing() && !self.sender.gave_up() {
             self.awaited |= LINGERS;
         }
     }

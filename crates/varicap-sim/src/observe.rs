@@ -154,6 +154,9 @@ impl Observer {
         if connection.is_single() {
             self.flows[meter].on_close(now);
         }
+        if connection.sender.gave_up() && connection.app.is_transfer() && !connection.app.is_delivered() {
+            self.flows[meter].on_transfer_given_up();
+        }
     }
 
     /// The totals of the TCP senders of each meter up to `now`.
@@ -492,12 +495,10 @@ fn record_of(at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Po
 /// A packet that has just been counted as data conforms to a reservation, or carries no data, such as a SYN or a FIN.
 #[cold]
 fn on_special(meter: &mut FlowMeter, packet: &Packet) {
-    if packet.is_reserved() {
-        meter.on_marked(packet.wire_size());
-    }
     if packet.is_control() {
-        meter.on_no_data(packet.wire_size());
+        return meter.on_no_data(packet.wire_size());
     }
+    meter.on_marked(packet.wire_size());
 }
 
 fn sender_totals(now: Time, connection: &Connection, marked_losses: u64) -> SenderTotals {

@@ -181,7 +181,8 @@ fn timers() -> impl Strategy<Value = Timer> {
     prop_oneof![
         Just(Timer::default()),
         Just(Timer::Rfc6298(short)),
-        Just(Timer::Linux(LinuxTimer::default())),
+        // All data arrives where nobody gives up.
+        Just(Timer::Linux(LinuxTimer { retries2: 255, syn_retries: 127, ..LinuxTimer::default() })),
         Just(Timer::Ticks(TickTimer { tick: Span::from_millis(100), ..TickTimer::default() })),
         Just(Timer::Multiple(MultipleTimer::default())),
         Just(Timer::Multiple(MultipleTimer {

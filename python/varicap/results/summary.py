@@ -181,6 +181,7 @@ def blocks_of(rows: pa.Table) -> list[Block]:
 def widest(tables: Tables) -> dict[int, float]:
     """The widest interval of goodput and utilisation of each point: how far it reaches, over its mean."""
     found: dict[int, float] = {}
+    exact = repeated(tables)
     for kind, measure in WATCHED.items():
         rows = tables[kind]
         for block in blocks_of(rows):
@@ -189,8 +190,10 @@ def widest(tables: Tables) -> dict[int, float]:
             base = np.where(mean == 0, 1, abs(mean))
             share = np.where(mean == 0, 0.0, np.where(np.isnan(reach), np.inf, reach / base))
             share = np.where(np.isnan(mean), 0.0, share)
+            is_one_run = block.values.shape[1] < 2
             for point, most in zip(block.points.tolist(), share.max(axis=1, initial=0.0).tolist(), strict=True):
-                found[point] = max(found.get(point, 0.0), most)
+                least = 0.0 if point in exact and not is_one_run else most
+                found[point] = max(found.get(point, 0.0), least)
     return found
 
 

@@ -194,8 +194,8 @@ def _within(
     few, many = _poisson(np.where(nearly, chances * (1.0 - mean), 0.0))
     low = np.where(nearly, np.minimum(low, 1.0 - many / chances), low)
     high = np.where(nearly, np.maximum(high, 1.0 - few / chances), high)
-    # A run itself may be beyond one, where the meaning of a share says so.
-    return low, np.where(share, np.minimum(high, np.maximum(most, 1.0)), high)
+    # Where a run is beyond one, as the meaning of a few shares allows, nothing bounds the mean from above.
+    return low, np.where(share & (most <= 1.0), np.minimum(high, 1.0), high)
 
 
 def _poisson(seen: Any) -> tuple[Any, Any]:

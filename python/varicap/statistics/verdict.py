@@ -7,7 +7,7 @@ no interval, or it has no width only because the runs agree, which says nothing 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, inf, isinf
+from math import ceil, inf, isfinite, isinf
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from varicap.statistics.interval import Interval, finite
@@ -69,12 +69,12 @@ class Bounds:
             return done
         if value.agrees:
             return _MOST
-        if value.lo is None or value.hi is None or done < _FEWEST:
+        if value.lo is None or value.hi is None or not isfinite(value.mean) or done < _FEWEST:
             return max(_FEWEST, done + 1)
         gap = min(abs(value.mean - edge) for edge in (self.low, self.high))
-        # An interval narrows with the square root of the replications.
+        # An interval narrows with the square root of the replications; its farther end needs more than its nearer one.
         wanted = done * (value.near_reach / gap) ** 2 if gap else inf
-        return ceil(min(wanted * 1.2, _MOST - 1)) + 1
+        return ceil(min(max(wanted, done) * 1.2, _MOST - 1)) + 1
 
     def to_dict(self) -> dict[str, float | None]:
         """For JSON."""

@@ -291,7 +291,11 @@ def _count(interval: Mapping[str, float | None]) -> str:
     mean, low, high = (interval[name] for name in ("mean", "lo", "hi"))
     if mean is None:
         return "–"
-    spread = "" if low is None or high is None or low == high else f" ± {max(high - mean, mean - low):.1f}".removesuffix(".0")
+    spread = (
+        ""
+        if low is None or high is None or low == high
+        else f" ± {max(high - mean, mean - low):.1f}".removesuffix(".0")
+    )
     return f"{mean:.1f}".removesuffix(".0") + spread
 
 

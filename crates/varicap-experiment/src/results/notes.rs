@@ -119,6 +119,8 @@ fn missing_transfers(runs: &[RunResult]) -> Vec<String> {
         }
         let load = if refused > 0 {
             "; offer less, or raise `at_most`, and see how many do not end"
+        } else if sum(group, |row| row.gave_up) >= unfinished {
+            ""
         } else {
             "; if a longer `duration` leaves as large a share unfinished, the path is overloaded"
         };
@@ -176,7 +178,7 @@ fn given_up(runs: &[RunResult]) -> Vec<String> {
         let (what, whose) = if count == 1 { ("connection", "its") } else { ("connections", "their") };
         format!(
             "{name}: {count} {what} gave up before the end, as nothing was answered for too long (`retries2` and \
-             `syn_retries` of `timer.linux`); the rest of {whose} data was not sent"
+             `syn_retries` of `timer.linux`); no more of {whose} data was sent"
         )
     };
     names.into_iter().map(note).collect()

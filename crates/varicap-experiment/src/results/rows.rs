@@ -40,10 +40,10 @@ row! {
         count carried_transfers ("carried_transfers", "1") "Those of them that were under way as the measured time began.";
         count refused_transfers ("refused_transfers", "1") "Those of them that were turned away, because `at_most` were under way.";
         count transfers ("transfers", "1") "Those of them that completed in the measured time: their last byte came in order.";
-        count unfinished_transfers ("unfinished_transfers", "1") "Those of them that were under way at its end; `fct_ms` does not have them.";
+        count unfinished_transfers ("unfinished_transfers", "1") "Those of them that were under way at its end, or whose connections gave up; `fct_ms` does not have them.";
         share missing_transfers ("missing_transfers.mean", "1") "Share of the offered transfers that were refused or unfinished: of so many no completion time is known; nothing where none was offered.";
         count transferred_bytes ("transferred_bytes", "B") "Bytes of the completed transfers.";
-        amount fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the completed transfers, which those refused and unfinished are not among: from the opening of the connection to the last byte in order at the receiver, where the FIN is not awaited.";
+        amount fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the completed transfers only: from the opening of the connection to the last byte in order at the receiver, where the FIN is not awaited.";
         quantile fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
         quantile fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
         amount transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
@@ -264,8 +264,12 @@ fn quantile_ms(nanos: &Histogram, q: f64) -> f64 {
 /// The `q`-quantile of the completion times; infinite where it is that of a transfer which has not completed, if all of
 /// these take longer than those that have: then nothing is known of it.
 fn completion_ms(transfers: &Transfers, q: f64) -> f64 {
-    let rank = (q * transfers.begun as f64).ceil() as u64;
-    if rank > transfers.completion.count() { f64::INFINITY } else { quantile_ms(&transfers.completion, q) }
+    let (rank, completed) = ((q * transfers.begun as f64).ceil(), transfers.completion.count() as f64);
+    if rank > completed {
+        f64::INFINITY
+    } else {
+        quantile_ms(&transfers.completion, (rank / completed).min(1.0))
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,9 @@ impl World {
         } else {
             self.free.push(owner);
         }
+        if self.connections[owner as usize].asks {
+            self.ask(now, owner);
+        }
     }
 
     /// A packet arrived at a connection that is over. What is no straggler of an earlier one may be the acknowledgement of the

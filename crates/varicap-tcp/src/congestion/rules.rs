@@ -88,8 +88,8 @@ pub enum GrowWhen {
     WindowUsed,
     /// As window-limited; and while something else limits the sender, up to limit(maxFS): in slow start twice maxFS, and otherwise a
     /// segment more than it, whatever the control. maxFS is the most that was in flight since cwnd fell last; before it ever did, the
-    /// initial window at least. A window that is larger already stays as it is. The ends of the windows of controls in Python
-    /// may lie an acknowledgement beyond that. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
+    /// initial window at least. A window that is larger already stays as it is. A control in Python may
+    /// exceed it by what one acknowledgement adds. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
     MaxFs,
     /// At each one, whether the window was used or not: 4.3BSD, ns-2 (`control_increase_ 0`).
     Always,

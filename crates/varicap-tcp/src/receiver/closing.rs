@@ -114,7 +114,11 @@ impl Receiver {
         if let Some(closing) = &mut self.closing
             && closing.own == Own::Sent
         {
-            (closing.own, self.ack_at) = (Own::Acknowledged, Time::NEVER);
+            closing.own = Own::Acknowledged;
+            // It may be waiting for a delayed acknowledgement, too.
+            if self.unacknowledged == 0 {
+                self.ack_at = Time::NEVER;
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use varicap_units::Time;
 
 use super::Sender;
 use super::output::{Outgoing, nonzero};
+use crate::recovery::Space;
 use crate::segment::{Flags, Segment};
 
 /// The ends of both directions.
@@ -28,6 +29,12 @@ impl Closing {
         Closing { has_fin, is_closed: false, peer_closed: false, waits: false, rode: false }
     }
 
+    /// What a FIN that left with data takes of the flight, and not of the window, which holds segments.
+    #[inline]
+    pub(super) fn riding(&self, space: &Space, written: u64) -> u64 {
+        u64::from(self.rode && space.nxt > written)
+    }
+
     /// RCV.NXT of the other side's direction, which holds nothing but its FIN.
     #[inline]
     pub(super) fn received(&self) -> u64 {
@@ -37,8 +44,7 @@ impl Closing {
 
 impl Sender {
     /// The application will offer no more. If there is a FIN, it rides on the last segment that has not left yet, or is one of
-    /// its own. What is written before anything has left counts as written when the first segment leaves, and what may leave at
-    /// that instant does so before the application closes. The sender must then be polled.
+    /// its own. If nothing has left yet, what the window then allows leaves first, without the FIN. The sender must then be polled.
     pub fn close(&mut self) {
         if self.closing.is_closed || self.handshake.gave_up {
             return;

@@ -383,7 +383,8 @@ impl Sender {
         if !self.may_leave(now) {
             return None;
         }
-        let room = self.space.flight() + self.space.mss <= window;
+        let room =
+            self.space.flight() + self.space.mss <= window + self.closing.riding(&self.space, self.written);
         if let Some(hole) = self.recovery.next_resend(&self.space, room) {
             self.note_lost(now, hole.0);
             return Some(self.resend(now, hole));

@@ -200,7 +200,7 @@ impl Sender {
     }
 
     /// Whether the timer, which has expired, is the last one. While the receiver's window is closed what is resent are probes, and
-    /// a receiver that answers keeps its connection. Source: Linux, `tcp_write_timeout`, `tcp_retransmit_timer`.  Deviation: the
+    /// a receiver that answers keeps its connection. Source: Linux, `tcp_write_timeout`, `tcp_retransmit_timer`. Deviation: the
     /// time counts from the first expiry in a row, where Linux's counts from the first retransmission since its state was Open.
     fn is_given_up(&self, now: Time) -> bool {
         let (rule, handshake) = (self.sampling.rtt.rule(), &self.handshake);
@@ -220,6 +220,8 @@ impl Sender {
         (self.tail_probe_due, self.offer.probe_due) = (false, false);
         // What remains is never acknowledged, so that it is never done.
         (self.written, self.closing.is_closed) = (self.written.min(self.space.max), false);
+        // Full segments leave without a look at anything else.
+        self.plain_until = self.written;
         self.timer = TimerKind::Retransmit;
         self.alarm.set(Time::NEVER);
         self.release.rest();

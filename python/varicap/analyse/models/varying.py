@@ -87,7 +87,9 @@ def carried(window: Any, rate: Any, packets_per_ack: Any) -> Any:
     Those that an acknowledgement answers go together, and the link is done with the last of them after as many of its
     transmission times: the window returns once in a round trip and these.  Of an odd window one waits for its pair.
     """
-    under_way = np.maximum(window - (packets_per_ack - 1) / 2, 0) * rate / (rate + packets_per_ack)
+    # Of less than an acknowledgement's packets some are under way, too: it comes by its timer.
+    whole = np.maximum(window - (packets_per_ack - 1) / 2, np.minimum(window, 1) / 2)
+    under_way = whole * rate / (rate + packets_per_ack)
     return np.minimum(under_way, rate)
 
 

@@ -35,8 +35,10 @@ _APART = 5.0
 _ROUNDING = 1e-9
 _PHASES = 8
 """Of a slot that is left with certainty, at most."""
-_MOST_KNOWN = 0.9
-"""Share of changes to a rate that is known beforehand, above which the capacity is a clock."""
+_MOST_KNOWN, _MOST_KNOWN_TO_FEW = 0.85, 0.74
+"""Share of changes to a rate that is known beforehand, above which the capacity is a clock; the second for buffers of
+fewer than `_FEW` packets, of which a fraction of a packet is a larger share."""
+_FEW = 14
 _MOST_REGULAR = 0.25
 """Of the squared mean time of a rate, by which its variance may be less than that of a geometric law."""
 _TERMS = 25
@@ -120,10 +122,11 @@ def _like_a_clock(path: FlowPath) -> Iterator[str]:
     changes = slots[0]
     others = changes - np.diag(changes.diagonal())
     known = float(markov.stationary(changes) @ others.max(axis=1))
-    if known > _MOST_KNOWN:
+    most = _MOST_KNOWN_TO_FEW if path.room_packets < _FEW else _MOST_KNOWN
+    if known > most:
         yield (
             f"{path.link['path']}.capacity: after {known:.0%} of its slots comes another rate that is known beforehand "
-            f"(above {_MOST_KNOWN:.0%}): the window keeps step with such a clock, and fractions of a packet decide how"
+            f"(above {most:.0%}): the window keeps step with such a clock, and fractions of a packet decide how"
         )
 
 

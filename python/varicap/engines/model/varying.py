@@ -18,6 +18,7 @@ _LEVELS = 8
 """Of the rate that an estimator advertises."""
 _SHORTEST, _LEAST_ROOM = 2.4, 0.3
 """Round trips that a rate lasts at least, and pipes of buffer, where the model was compared with the simulator."""
+_MOST_PER_ACK = 4
 _FEWEST = 6.25
 """Packets that RATCP has in a round trip at least: half a packet more or less of its window is 8 % of them."""
 _MOST_BY_A_PACKET = 0.05
@@ -98,6 +99,7 @@ class Varying(Together):
             details={"utilisation": used, "states": len(chain.capacity)},
             strained=(
                 *_outages(path, float(chain.capacity.min())),
+                *_rare_acknowledgements(path),
                 *chains.beyond_the_grid(path, shortest=_SHORTEST, least_room=_LEAST_ROOM),
                 *rough,
                 *(_of_bbr(path) if control == "bbr" else ()),
@@ -113,6 +115,15 @@ def _outages(path: FlowPath, slowest: float) -> Iterator[str]:
         yield (
             f"{path.link['path']}.capacity: its slowest rate carries {slowest:.2g} packets in a round trip (below "
             f"{varying.SLOWEST:g}): the model has no timeouts"
+        )
+
+
+def _rare_acknowledgements(path: FlowPath) -> Iterator[str]:
+    """What strains models that were compared with receivers of today."""
+    if path.packets_per_ack > _MOST_PER_ACK:
+        yield (
+            f"{path.flow['path']}.tcp.ack: an acknowledgement answers {path.packets_per_ack:g} packets (above "
+            f"{_MOST_PER_ACK}): the model was not compared with the simulator there"
         )
 
 

@@ -127,6 +127,8 @@ pub struct Transfers {
     pub carried: u64,
     /// Transfers that were turned away.
     pub refused: u64,
+    /// Those of the unfinished whose connections gave up.
+    pub given_up: u64,
     /// Sum of the sizes of the completed transfers [B].
     pub size: Bytes,
     /// Flow completion times, from the start of a transfer to its last byte in order at the receiver [ns].
@@ -297,6 +299,11 @@ impl FlowMeter {
         self.transfers.get_or_insert_default().refused += 1;
     }
 
+    /// Notes that a transfer, which has begun, ends unfinished, as its connection gives up.
+    pub fn on_transfer_given_up(&mut self) {
+        self.transfers.get_or_insert_default().given_up += 1;
+    }
+
     /// Notes that a transfer, which has begun, of `size` took `took` from its start to its last byte in order at the receiver.
     pub fn on_transfer(&mut self, size: Bytes, took: Span) {
         let transfers = self.transfers.get_or_insert_default();
@@ -327,7 +334,7 @@ impl FlowMeter {
     pub fn reset(&mut self, now: Time, sender: SenderTotals) {
         let base = Base { since: now, totals: self.totals(now), sender };
         self.base = (base != Base::default()).then(|| Box::new(base));
-        let under_way = self.transfers.take().map_or(0, |transfers| transfers.unfinished());
+        let under_way = self.transfers.take().map_or(0, |all| all.unfinished() - all.given_up);
         if under_way > 0 {
             let carried = Transfers { begun: under_way, carried: under_way, ..Transfers::default() };
             self.transfers = Some(Box::new(carried));
@@ -375,6 +382,7 @@ impl FlowMeasure {
             mine.begun += transfers.begun;
             mine.carried += transfers.carried;
             mine.refused += transfers.refused;
+            mine.given_up += transfers.given_up;
             mine.size += transfers.size;
             mine.completion.merge(&transfers.completion);
             mine.throughput += transfers.throughput;
