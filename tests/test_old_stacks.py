@@ -16,8 +16,8 @@ class Script:
     """A greedy sender of segments of 1000 B, and a peer that says what it is told to."""
 
     def __init__(self, stack: str, window: int, offered: int | None = None, **settings: Any) -> None:
-        settings = {"mss": f"{MSS} B", "handshake": False, "initial_window": f"{window} packets"} | settings
-        self.sender = Sender(stack=stack, **settings)
+        usual: dict[str, Any] = {"mss": f"{MSS} B", "handshake": False, "initial_window": f"{window} packets"}
+        self.sender = Sender(stack=stack, **(usual | settings))
         self.sender.write(offered)
         self.now, self.acked = 0.0, 0
         self.log: list[tuple[float, int]] = []
@@ -50,7 +50,7 @@ class Script:
     def ack(self, count: int, window: int | None = None) -> "Script":
         """Everything below segment `count` is acknowledged."""
         self.acked = count
-        more = {} if window is None else {"window": window * MSS}
+        more: dict[str, Any] = {} if window is None else {"window": window * MSS}
         echo = max((time for time, number in self.log if number < count), default=self.now)
         self.sender.push(self.now, Segment(ack=count * MSS, echo_s=echo, **more))
         self.drain()
@@ -166,7 +166,8 @@ def test_the_first_rto_is_srtt_and_two_deviations_in_4_3bsd_tahoe_and_four_later
 @pytest.mark.parametrize("stack", ["ns-1", "ns-2"])
 def test_a_round_trip_is_a_tick_at_least_in_ns(stack: str) -> None:
     script = Script(stack, 1).at(0.01).ack(1)
-    assert (script.sender.smoothed_rtt_s, script.sender.rto_s) == (pytest.approx(0.1), pytest.approx(0.3))
+    assert script.sender.smoothed_rtt_s == pytest.approx(0.1)
+    assert script.sender.rto_s == pytest.approx(0.3)
 
 
 def test_ns_1_counts_the_nearest_number_of_ticks_and_ns_2_those_that_begin() -> None:
