@@ -54,11 +54,10 @@ extension = $(call features,varicap-py) $(if $(filter dev,$(1)),--features varic
 
 # Steps that compute beside steps that wait for the network.
 beside = $(MAKE) --no-print-directory --jobs 2
-# From a program of ours.
-again = $(MAKE) --no-print-directory $(MAKEOVERRIDES)
-RUST_TESTED := $(VENV)/.rust-tested
+# Programs of Rust tests in real time.
+REAL_TIME := $(basename $(notdir $(wildcard crates/varicap-testbed/tests/*.rs)))
 
-.PHONY: help setup web explore test-web run quick test test-compiled test-rust test-rust-real-time test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup web explore test-web run quick test test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -136,41 +135,24 @@ run: setup ## the main job: today's TCPs on an LTE-like link, each alone and the
 	@$(BIN)/varicap report $(OUT)/today
 	$(BIN)/varicap run examples/today.toml --set isolate=false --no-plot -o $(OUT)/together
 
-# Python's tests need the extension module alone. Those in real time wait for most of their time, in which the rest of Rust
-# compiles, and is tested; what is left of that when they end goes on beside the other tests.
-test: ## every test
+test: ## every test but those in real time: beside other work it takes longer, and passes
 	+@$(beside) $(ANY:$(EXTENSION)%=$(COMPILED)%) $(DEV_PACKAGES)
 	@$(MAKE) --no-print-directory $(ANY) $(BROWSER)
-	@rm -f $(RUST_TESTED)
-	@MAKEFLAGS= $(BIN)/python tools/meanwhile.py "$(again) test-real-time" "$(again) test-rust && touch $(RUST_TESTED)"
-	+@$(beside) $$([ -e $(RUST_TESTED) ] || echo test-rust) test-python
-	@$(MAKE) --no-print-directory test-rust-real-time
+	+@$(beside) test-rust test-python
 
 # Not the examples, of which `make lint` says whether they compile: as tests they took a seventh of the time.
-test-compiled: $(FEATURES)
-	cargo test --workspace --tests --locked --quiet --no-run $(call features,varicap-testbed)
-
-# Tests of a package lie in a file for each (the kernel engine's, in real time), or are named in Cargo.toml (all others).
-RUST_REAL_TIME := $(basename $(notdir $(wildcard crates/varicap-testbed/tests/*.rs)))
-RUST_SIMULATED := $(sort $(shell sed -n '/^\[\[test\]\]/{n;s/^name = "\(.*\)"/\1/p;}' crates/*/Cargo.toml crates/*/tests/Cargo.toml))
-
-test-rust: test-compiled
-	cargo test --workspace --lib $(RUST_SIMULATED:%=--test %) --locked --quiet $(call features,varicap-testbed)
+test-rust: $(FEATURES)
+	cargo test --workspace --tests --locked --quiet $(call features,varicap-testbed)
 	MAKEFLAGS= cargo test --workspace --doc --locked --quiet $(call features,varicap-testbed)
 
-test-rust-real-time: test-compiled
-	cargo test --workspace $(RUST_REAL_TIME:%=--test %) --locked --quiet $(call features,varicap-testbed)
-
-# The grids that the bounds of the models are made of run in CI (GRIDS=yes); a part of each runs everywhere.
+# With GRIDS=yes, as in CI, the whole grids that the bounds of the models are made of; else a part of each.
 test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal -m "not real_time$(if $(GRIDS),, and not grid)"
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal -m "not real_time"
 
-# The longest first, and those that take an instant at the end: workers take one test after the other.
-REAL_TIME = tests/test_validate.py tests/test_bpf.py $$(grep -lw real_time tests/test_*.py)
-
-test-real-time: $(ANY) $(DEV_PACKAGES)
-	$(BIN)/python -m pytest --quiet --numprocesses auto --maxschedchunk 1 -m "real_time and not alone" $(REAL_TIME)
-	$(BIN)/python -m pytest --quiet -m alone $(REAL_TIME)
+# One after the other: packets are to be in time, and some tests look at what the whole machine has.
+test-real-time: $(ANY) $(DEV_PACKAGES) $(FEATURES) ## the tests in real time, for a machine that has nothing else to do: on a busy one they skip, and say so
+	cargo test --workspace $(REAL_TIME:%=--test %) --locked --quiet $(call features,varicap-testbed) -- --ignored --test-threads 1 --show-output
+	$(BIN)/python -m pytest --quiet -m real_time tests
 
 # In `make test` they skip, and say so, where the page was not built: its standard library takes minutes.
 test-web: web $(ANY) $(DEV_PACKAGES) $(BROWSER) ## the tests of the laboratory in a browser, with the page that they need

@@ -9,11 +9,12 @@ import select
 import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from patience import HANG_S, until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -62,12 +63,9 @@ class Page:
             raise AssertionError(f"{code}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def wait(self, code: str, seconds: float = 20.0) -> None:
+    def wait(self, code: str) -> None:
         """Until an expression is true."""
-        end = time.monotonic() + seconds
-        while not self.eval(code):
-            assert time.monotonic() < end, f"never true: {code}"
-            time.sleep(0.05)
+        until(lambda: self.eval(code), f"never true: {code}")
 
     def drag(self, x: float, y: float, to_x: float) -> None:
         """With the mouse from one place to another."""
@@ -97,10 +95,7 @@ class Page:
         self.call("Page.setInterceptFileChooserDialog", enabled=True)
         self._choosers.clear()
         self.click(selector)
-        end = time.monotonic() + 20
-        while not self._choosers:
-            assert time.monotonic() < end, f"no dialog: {selector}"
-            self.eval("0")  # whose answer events come before
+        until(lambda: self.eval("0") or self._choosers, f"no dialog: {selector}")  # events come before an answer
         self.call("DOM.setFileInputFiles", files=[str(file)], backendNodeId=self._choosers[0])
 
     def key(self, name: str, text: str = "") -> None:
@@ -179,7 +174,7 @@ def browser(folder: Path) -> Iterator[Page]:
     finally:
         os.close(in_write)
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=HANG_S)
         os.close(out_read)
 
 

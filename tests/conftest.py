@@ -16,7 +16,9 @@ from varicap._blas import one_thread
 
 one_thread()  # as in every command, and before NumPy is imported: its threads would wait for each other, by computing
 import warm  # noqa: E402
+from patience import HANG_S  # noqa: E402
 from pretended_kernel import Change, Kernel  # noqa: E402
+from real_time import unless_busy  # noqa: E402
 
 from varicap.engines import kernel as linux  # noqa: E402
 from varicap.validate import measure  # noqa: E402
@@ -31,11 +33,10 @@ Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """More workers than processors: now and then tests wait for programs, files and clocks, for a tenth of their time
-    where nothing else runs, and for nearly all of it where they are in real time."""
+    """More workers than processors: for a tenth of their time, where nothing else runs, tests wait for programs, files
+    and clocks."""
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    is_real_time = config.option.markexpr.startswith("real_time")
-    return processors + min(processors, 4) * (2 if is_real_time else 1)
+    return processors + min(processors, 4)
 
 
 LONG = ("::test_the_code_of_a_page_", "::test_the_numbers_of_a_table_are_", "::test_a_study_survives_being_killed_")
@@ -66,9 +67,22 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def sampled(count: int, step: int) -> list[Any]:
-    """The numbers of a grid.  Every so many-th of them is an ordinary test, the others are of the mark `grid`."""
-    return [number if number % step == 0 else pytest.param(number, marks=pytest.mark.grid) for number in range(count)]
+GRIDS = bool(os.environ.get("GRIDS"))
+"""Whether the whole of a grid is tried, of which else there is a part."""
+
+
+def sampled(count: int, step: int) -> range:
+    """The numbers of a grid, or every so many-th of them."""
+    return range(0, count, 1 if GRIDS else step)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
+    """A test in real time that fails while others take the processors has not shown anything: it is skipped, aloud."""
+    if pyfuncitem.get_closest_marker("real_time") is None:
+        return (yield)
+    with unless_busy():
+        return (yield)
 
 
 def heed() -> None:
@@ -110,7 +124,7 @@ def cold_cli(tmp_path: Path) -> Cli:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=HANG_S,
         )
 
     return run
@@ -123,7 +137,7 @@ def cli(tmp_path: Path, cold_cli: Cli, interpreter: warm.Interpreter | None) -> 
     def run(*arguments: object, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
         if interpreter is None or not interpreter.can(env or {}):
             return cold_cli(*arguments, env=env)
-        return interpreter.run([*map(str, arguments)], tmp_path, env or {}, timeout_s=120)
+        return interpreter.run([*map(str, arguments)], tmp_path, env or {}, timeout_s=HANG_S)
 
     return run
 

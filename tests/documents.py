@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
+from patience import HANG_S
 
 ROOT = Path(__file__).resolve().parent.parent
 _UNIT = r"( ?(%|ns|µs|us|ms|s|MB|packets?|[kM]b/s))?"
@@ -92,7 +93,7 @@ class Page:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=HANG_S,
         )
         assert done.returncode in (0, 2), f"{command}: exit code {done.returncode}\n{done.stdout}"
         return [line.rstrip() for line in done.stdout.splitlines()]
@@ -154,7 +155,7 @@ class Table:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=HANG_S,
         )
         assert done.returncode == 0, done.stderr
         printed = [cells(line) for line in done.stdout.splitlines() if line.startswith("|")]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from conftest import EXAMPLES
+from patience import HANG_S
+from real_time import valid
 
 import varicap
 from varicap.machine import doctor
@@ -47,11 +49,8 @@ def both(feedback: dict[str, Any], tcp: dict[str, Any], seconds: int) -> list[di
     forward = {"capacity": {"markov": markov}, "delay": "50 ms", "queue": {"drop-tail": {"limit": "20 packets"}}}
     path = {"dumbbell": {"forward": forward, "reverse": {"delay": "50 ms"}}}
     scenario = {"duration": f"{seconds} s", "warmup": "2 s", "topology": path, "flows": {"ratcp": flow}}
-    for _ in range(2):
-        kernel = varicap.run(scenario, engine="kernel", seeds=1).summary
-        if kernel["fidelity"]["valid"]:
-            return [varicap.run(scenario, seeds=1).summary, kernel]
-    return pytest.skip(f"SKIPPED: the machine was too busy: {kernel['fidelity']['faults']}")
+    kernel = valid(lambda: varicap.run(scenario, engine="kernel", seeds=1).summary)
+    return [varicap.run(scenario, seeds=1).summary, kernel]
 
 
 @needs_ratcp
@@ -89,7 +88,7 @@ def test_without_root_it_is_refused_with_the_reason() -> None:
         pytest.skip("SKIPPED: unprivileged user namespaces are not allowed here")
     run = [sys.executable, "-m", "varicap", "run", str(EXAMPLES / "fixed.toml"), "--engine", "kernel"]
     run += ["--no-plot", "--set", "flows.reno.tcp.congestion=ratcp"]
-    done = subprocess.run([*rootless, *run], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([*rootless, *run], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 3
     assert "needs root" in done.stderr
     assert "Traceback" not in done.stderr

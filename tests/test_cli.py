@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 from conftest import ROOT, Cli, heed
+from patience import HANG_S
 from typer.testing import CliRunner
 
 from varicap.cli import app
@@ -161,7 +162,7 @@ def test_what_no_file_and_no_number_can_be_is_a_mistake_of_the_user(
     (tmp_path / "fixed.toml").write_bytes(fixed.read_bytes())
     (tmp_path / os.fsdecode(b"\xfe.toml")).write_text("duration = 5\n")
     program = f"{sys.executable} -m varicap {command}"
-    done = subprocess.run(["bash", "-c", program], cwd=tmp_path, capture_output=True, timeout=120)
+    done = subprocess.run(["bash", "-c", program], cwd=tmp_path, capture_output=True, timeout=HANG_S)
     said = done.stderr.decode()
     assert done.returncode == 2, said
     assert says in said
@@ -453,7 +454,7 @@ def test_ctrl_c_ends_a_run_long_before_its_end(fixed: Path, tmp_path: Path) -> N
         terminal.read_until("0/100 runs")
         terminal.process.send_signal(signal.SIGINT)
         shown = terminal.read_to_the_end()
-        assert terminal.process.wait(timeout=60) == 130
+        assert terminal.process.wait(timeout=HANG_S) == 130
     assert "Traceback" not in shown
     assert "1/100 runs" not in shown
 
@@ -513,7 +514,7 @@ def on_terminal(scenario: Path, folder: Path, env: dict[str, str]) -> str:
     """What a run writes to stderr when that is a terminal."""
     with Terminal(folder, scenario, "--set", "duration=2000 s", "--seeds", 8, "--no-plot", env=env) as terminal:
         shown = terminal.read_to_the_end()
-        assert terminal.process.wait(timeout=60) == 0
+        assert terminal.process.wait(timeout=HANG_S) == 0
     return shown
 
 

@@ -97,18 +97,16 @@ def test_settings_of_a_socket_and_its_error_are_read() -> None:
     assert after_handshake(congestion.format('"reno"')).passed
     assert after_handshake(congestion.format("...")).passed
     assert after_handshake(congestion.format('"cubic"'), congestion="cubic").passed
-    assert after_handshake(congestion.format('"vegas"')).what == "getsockopt returns 0 with TCP_CONGESTION reno, not 0"
+    assert after_handshake(congestion.format('"vegas"')).what == 'getsockopt gives TCP_CONGESTION reno, not "vegas"'
     reset = "+0 < R. 1:1(0) ack 1 win 0"
     error = "+0 getsockopt(4, SOL_SOCKET, SO_ERROR, [{}], [4]) = 0"
     for name in ("ECONNRESET", "104"):
         # It is read once.
         assert after_handshake(reset, error.format(name), error.format(0)).passed
     for wrong in ("0", "99", "EPIPE"):
-        assert (
-            after_handshake(reset, error.format(wrong)).what == "getsockopt returns 0 with SO_ERROR ECONNRESET, not 0"
-        )
+        assert after_handshake(reset, error.format(wrong)).what.startswith("getsockopt gives SO_ERROR ECONNRESET, not ")
     assert after_handshake(error.format(0)).passed
-    assert after_handshake(error.format("EPIPE")).what == "getsockopt returns 0 with SO_ERROR 0, not 0"
+    assert after_handshake(error.format("EPIPE")).what == "getsockopt gives SO_ERROR 0, not EPIPE"
 
 
 def test_a_send_buffer_with_a_size_is_a_lack_once_more_is_written() -> None:

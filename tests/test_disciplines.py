@@ -18,7 +18,6 @@ _CASES = [
 ]
 
 
-@pytest.mark.alone
 @pytest.mark.real_time
 @pytest.mark.parametrize("name", _CASES)
 def test_a_flow_fares_alike_through_both(name: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer.main
 from documents import ROOT, Page, Table, blocks, dialogue, matches, pages, prepare, tables
+from patience import HANG_S
 
 from varicap.cli import app
 
@@ -110,7 +111,7 @@ def test_each_topic_is_named_where_readers_begin(file: Path) -> None:
 def test_the_site_has_no_warning_and_fetches_nothing() -> None:
     # Where `make docs` builds it, so that only what has changed is built again.
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "--quiet", str(DOCS), str(DOCS / "_build/html")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stderr
     fetched = re.compile(r"""<(?:script|img|link)[^>]*(?:src|href)=["'](?:https?:)?//""")
     for page in [DOCS / "_build/html/index.html", DOCS / "_build/html/background/statistics.html"]:

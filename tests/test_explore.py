@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 from conftest import EXAMPLES, ROOT
+from patience import HANG_S
 from test_policies import keeps, written
 
 import varicap
@@ -211,7 +212,7 @@ def test_a_copied_program_brings_its_trace_along(tab: browser.Page, tmp_path: Pa
     tab.eval(f"{DROP}('mine.csv', {json.dumps('time_s,rate_bps' + chr(10) + '0,5000000' + chr(10))})")
     changed(tab, before)
     program = copied(tab, "Copy as Python").replace('duration = "30 s"', 'duration = "1 s"').replace("5 s", "0.5 s")
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stderr
 
 
@@ -350,7 +351,7 @@ def test_a_whole_game_and_its_replay(tab: browser.Page) -> None:
         tab.key("ArrowUp")
     tab.wait(f"{window} === '23 packets'")
     score = "document.querySelector('#game tbody td:last-child')?.textContent"
-    tab.wait(f"{score} > 0", seconds=60)
+    tab.wait(f"{score} > 0")
     names = "[...document.querySelectorAll('#game tbody th')].map((name) => name.textContent)"
     assert tab.eval(names) == ["You", "CUBIC", "BBRv3"]
     mine = tab.eval(score)
@@ -358,7 +359,7 @@ def test_a_whole_game_and_its_replay(tab: browser.Page) -> None:
     tab.eval("location.hash = '#lesson=1'")
     tab.wait("document.title.includes('sawtooth')")
     tab.eval(f"location.hash = {link[link.index('#') :]!r}")
-    tab.wait(f"{names}[0] === 'Replay'", seconds=60)
+    tab.wait(f"{names}[0] === 'Replay'")
     assert tab.eval(score) == mine
     assert tab.complaints == []
 
@@ -478,10 +479,10 @@ def of_the_page(source: str, expression: str, folder: Path) -> Any:
     """The value of an expression over what a file of the page exports."""
     bundle = folder / "bundle.mjs"
     command = [str(ESBUILD), str(ROOT / "web/src" / source), "--bundle", "--format=esm", f"--outfile={bundle}"]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=HANG_S)
     script = f"import * as page from {json.dumps(bundle.as_uri())}; console.log(JSON.stringify({expression}));"
     node = ["node", "--input-type=module", "--eval", script]
-    return json.loads(subprocess.run(node, check=True, capture_output=True, text=True, timeout=60).stdout)
+    return json.loads(subprocess.run(node, check=True, capture_output=True, text=True, timeout=HANG_S).stdout)
 
 
 @needs_esbuild

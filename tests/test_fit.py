@@ -234,7 +234,7 @@ def test_a_fit_that_is_asked_for_again_is_not_computed_again(monkeypatch: pytest
 @pytest.mark.parametrize("law", ["normal", "poisson"])
 def test_scaled_probabilities_and_their_logarithms_give_the_same_fit(law: Law) -> None:
     values = np.rint(path(THREE, Source(1)))
-    first = hidden._at_quantiles(values, 3, law)
+    first = hidden._at_quantiles(values, 3, law, 1.0)
     scaled, by_logarithms = (hidden._climbed(values, first, arithmetic) for arithmetic in ("scaling", "log"))
     assert scaled.mean == pytest.approx(by_logarithms.mean, rel=1e-9)
     assert scaled.transition == pytest.approx(by_logarithms.transition, rel=1e-9, abs=1e-12)

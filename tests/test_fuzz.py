@@ -171,7 +171,7 @@ def of(file: Path) -> str:
         ("import os; os.abort()", "the process ended with -6"),
         ("while True: pass", "it has not ended after 3 s of work"),
         (
-            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'], timeout=45)",
+            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'], timeout=600)",
             "it has not ended after 3 s of work",
         ),
         ("import time; time.sleep(4)", "toml: 1 trials from seed 7, 0 failed"),

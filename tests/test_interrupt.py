@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import EXAMPLES, Cli, heed
+from patience import HANG_S
 from typer.testing import CliRunner
 
 import varicap
@@ -54,7 +55,7 @@ def test_while_modules_are_imported(tmp_path: Path, module: str) -> None:
             pytest.fail(f"{module} is not imported")
         process.send_signal(signal.SIGINT)
         said = [line for line in process.stderr if "import time:" not in line]
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=HANG_S) == 130
     assert len(said) == 1, said
 
 
@@ -65,7 +66,7 @@ def test_whenever_it_comes_our_code_is_in_no_traceback(tmp_path: Path, after_s: 
     with start(tmp_path, "sweep", FIXED, "--seeds", "200", "--set", "duration='4000 s'") as process:
         time.sleep(after_s)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=HANG_S)
     assert process.returncode in (130, 1, -signal.SIGINT)
     assert process.returncode == 130 or os.sep + "varicap" + os.sep not in said
     assert process.returncode != 130 or "Traceback" not in said, said
@@ -80,7 +81,7 @@ def test_a_sweep_reports_what_is_kept_and_goes_on(tmp_path: Path, cli: Cli) -> N
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     (line,) = said.splitlines()
     assert line.endswith("of 300 runs are kept in " + str(study) + "; the same command goes on from there")
@@ -97,7 +98,7 @@ def test_runs_that_take_hours_are_not_waited_for(tmp_path: Path) -> None:
             time.sleep(0.01)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "nothing is kept" in said
 

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,8 @@ from typing import Any, Literal
 import pyarrow.compute as pc
 import pytest
 from conftest import EXAMPLES, Cli, heed
+from patience import HANG_S, until
+from real_time import Summary, valid
 
 import varicap
 from varicap.engines import kernel
@@ -38,21 +40,6 @@ _LACKS = [check for check in _CHECKS if check.is_needed and not check.ok]
 needs_kernel = pytest.mark.skipif(bool(_LACKS), reason=f"this machine lacks it: {[lack.says for lack in _LACKS]}")
 _RATCP = next((check for check in _CHECKS if check.name == "ratcp in the kernel"), None)
 needs_ratcp = pytest.mark.skipif(_RATCP is None or not _RATCP.ok, reason=f"no ratcp: {_RATCP and _RATCP.says}")
-
-Summary = dict[str, Any]
-
-
-def valid(run: Callable[[], Summary], tries: int = 2, about: str | None = None) -> Summary:
-    """The summary of a valid run; skips if the machine was too busy every time.
-
-    A fault that the test is `about` does not count: the test would skip where it has to fail.
-    """
-    for _ in range(tries):
-        summary = run()
-        faults = [fault for fault in summary["fidelity"]["faults"] if about is None or about not in fault]
-        if summary["fidelity"]["valid"] or (about is not None and not faults):
-            return summary
-    pytest.skip(f"the machine is too busy: {summary['fidelity']['faults']}")
 
 
 def goodput(summary: Summary, flow: int = 0) -> float:
@@ -94,7 +81,6 @@ def fast(recovery: str) -> dict[str, Any]:
     return scenario(link, duration="5 s", tcp=tcp)
 
 
-@pytest.mark.alone
 @needs_kernel
 def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -> None:
     summary = valid(lambda: kernel.run(fast("newreno")).summary, about="nothing to send")
@@ -108,15 +94,13 @@ def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -
     assert any("slow-but-steady" in warning for warning in fidelity["warnings"])
 
 
-@pytest.mark.alone
 @needs_kernel
 def test_with_sack_and_stock_a_fast_link_is_full() -> None:
-    summary = valid(lambda: kernel.run(fast("sack"), kernel="stock").summary, tries=3)
+    summary = valid(lambda: kernel.run(fast("sack"), kernel="stock").summary)
     assert summary["links"][0]["utilisation"]["mean"] > 0.95
     assert summary["fidelity"]["warnings"] == []
 
 
-@pytest.mark.alone
 @needs_kernel
 def test_the_benchmark_loses_nothing_so_that_it_measures_the_emulator() -> None:
     def measured() -> Summary:
@@ -157,7 +141,7 @@ def test_without_root_the_same_run_works(tmp_path: Path) -> None:
         drop = [setpriv, "--bounding-set=-all,+setfcap", "--inh-caps=-all"]
     case = scenario({"capacity": "2 Mbit/s"}, duration="3 s")
     command = [*drop, sys.executable, "-c", script, json.dumps(case)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert goodput(summary) > 0.5e6
@@ -190,7 +174,6 @@ def test_a_refusal_on_the_command_line_is_a_usage_error(cli: Cli, fixed: Path) -
     assert "flows.reno.tcp.recovery = tahoe: Linux always has fast recovery" in done.stderr
 
 
-@pytest.mark.alone
 @needs_kernel
 def test_a_run_that_time_could_not_be_kept_in_is_not_valid(cli: Cli, tmp_path: Path) -> None:
     """No machine emulates full packets at 100 Gb/s."""
@@ -245,15 +228,6 @@ def places(processes: str) -> Iterator[tuple[str, str]]:
             yield str(link), str(link.readlink())
 
 
-def until(holds: Callable[[], Any], seconds: float = 10.0) -> Any:
-    """What `holds` returns as soon as it is something."""
-    end = time.monotonic() + seconds
-    while not (found := holds()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-    return found
-
-
 LONG = scenario({"capacity": "2 Mbit/s"}, duration="60 s")
 
 
@@ -263,8 +237,8 @@ def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, se
     command = [sys.executable, "-c", script, json.dumps(case)]
     asked = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heed)
     own = str(Path("/proc/self/ns/net").readlink())
-    worker = int(until(lambda: descendants(asked.pid))[0])
-    inside = until(lambda: namespaces(worker) - {own})
+    worker = until(lambda: descendants(asked.pid), "no worker")[0]
+    inside = until(lambda: namespaces(worker) - {own}, "no namespaces")
     time.sleep(0.5)
     return asked, worker, set(inside)
 
@@ -279,7 +253,6 @@ def test_the_mode_is_that_of_the_stacks() -> None:
     assert kernel.fitting(EXAMPLES / "fixed.toml") == "stock", "Linux's is the stack where none is named"
 
 
-@pytest.mark.alone
 @needs_kernel
 @pytest.mark.parametrize("how", ["parent killed", "worker killed", "interrupted"])
 def test_nothing_is_left_however_a_run_ends(how: str) -> None:
@@ -296,13 +269,13 @@ def test_nothing_is_left_however_a_run_ends(how: str) -> None:
         "interrupted": (asked.pid, signal.SIGINT),
     }[how]
     os.kill(target, number)
-    assert asked.wait(10) != 0
+    assert asked.wait(HANG_S) != 0
     assert asked.stderr is not None
     told = asked.stderr.read().decode()
     asked.stderr.close()
-    until(lambda: not Path(f"/proc/{worker}").exists())
-    until(lambda: not in_use(inside))
-    until(lambda: not registered & set(doctor.congestion_controls()))
+    until(lambda: not Path(f"/proc/{worker}").exists(), "the worker is left")
+    until(lambda: not in_use(inside), "somebody is left in a namespace")
+    until(lambda: not registered & set(doctor.congestion_controls()), "a control is left")
     if how == "worker killed":
         assert "the process of the kernel engine ended" in told
 
@@ -615,7 +588,6 @@ class Maps:
             os.close(fd)
 
 
-@pytest.mark.alone
 @needs_kernel
 @needs_ratcp
 @pytest.mark.skipif(Maps.NUMBER is None, reason="SKIPPED: the number of bpf(2) is not known here")
@@ -627,15 +599,15 @@ def test_programs_in_the_kernel_vanish_with_a_run_that_is_killed(fixed: Path) ->
     command += ["--set", "flows.reno.tcp.congestion=ratcp", "--set", "duration=60 s"]
     program = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
-        until(lambda: bool(maps.named("told") - before), 30)
+        until(lambda: maps.named("told") - before, "no programs in the kernel")
         time.sleep(3)  # data is in flight
         ours = maps.named("told") - before
         assert ours
     finally:
         program.kill()
         program.wait()
-    # The kernel frees them when it finds the time; what outlived its process stayed for two minutes and more.
-    until(lambda: not ours & maps.named("told"), 30)
+    # The kernel frees them when it finds the time.
+    until(lambda: not ours & maps.named("told"), "programs are left in the kernel")
 
 
 @needs_kernel

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import EXAMPLES, Cli
+from patience import HANG_S
 from typer.testing import CliRunner
 
 import varicap
@@ -273,7 +274,7 @@ def test_ctrl_c_ends_the_runs_of_a_sweep(fixed: Path) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     for thread in set(threading.enumerate()) - others:
-        thread.join(timeout=30)
+        thread.join(timeout=HANG_S)
         assert not thread.is_alive(), thread
 
 

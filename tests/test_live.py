@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from conftest import ROOT, Cli
+from patience import HANG_S
 from rich.console import Console
 
 import varicap
@@ -107,7 +108,7 @@ def run_on_a_terminal(arguments: list[object], folder: Path) -> tuple[int, str, 
     ) as process:
         os.close(theirs)
         seen = b""
-        end = time.monotonic() + 100
+        end = time.monotonic() + HANG_S
         while time.monotonic() < end:
             if select.select([ours], [], [], 0.1)[0]:
                 try:
@@ -119,7 +120,7 @@ def run_on_a_terminal(arguments: list[object], folder: Path) -> tuple[int, str, 
                 seen += more
         assert process.stdout is not None
         out = process.stdout.read().decode()
-        process.wait(timeout=20)
+        process.wait(timeout=HANG_S)
     os.close(ours)
     return process.returncode, out, seen.decode(errors="replace")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
+from patience import HANG_S
 from typer.testing import CliRunner
 
 import varicap
@@ -136,7 +137,7 @@ def test_a_scenario_comes_through_a_pipe_or_standard_input(tmp_path: Path) -> No
         f"cat good.toml | {program} -",
         f"cat good.json | {program} /dev/stdin",
     ):
-        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S)
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(": no mistake\n")
 

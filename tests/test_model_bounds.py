@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from conftest import GRIDS, sampled
 
 import varicap
 
@@ -109,18 +110,13 @@ def persistent(limit: int, arrivals: float) -> tuple[dict[str, Any], dict[str, s
     }
 
 
-@pytest.mark.parametrize(("limit", "arrivals"), [(8, 1.0), (10, 3.0), (14, 1.0)])
+ARRIVING = [*product((7, 8, 10, 14, 20), (0.33, 1.0, 3.0))] if GRIDS else [(8, 1.0), (10, 3.0), (14, 1.0)]
+
+
+@pytest.mark.parametrize(("limit", "arrivals"), ARRIVING)
 def test_ephemeral_sessions(limit: int, arrivals: float) -> None:
     scenario, overrides = persistent(limit, arrivals)
-    holds(scenario, SESSIONS, 6, overrides)
-
-
-@pytest.mark.slow
-@pytest.mark.grid
-@pytest.mark.parametrize(("limit", "arrivals"), [*product((7, 8, 10, 14, 20), (0.33, 1.0, 3.0))])
-def test_ephemeral_sessions_over_the_whole_grid(limit: int, arrivals: float) -> None:
-    scenario, overrides = persistent(limit, arrivals)
-    holds(scenario, SESSIONS, 40, overrides)
+    holds(scenario, SESSIONS, 40 if GRIDS else 6, overrides)
 
 
 def slotted(delay: float, low: int, limit: int, psi: float) -> tuple[dict[str, Any], dict[str, str]]:
@@ -241,12 +237,9 @@ def allowed(kind: str, recovery: str, ack: str | None) -> float:
 
 
 KINDS = ("sawtooth", "pftk", "timeouts", "wireless")
-STRANGERS, A_FEW = range(120), range(0, 120, 12)
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(n, marks=() if n in A_FEW else (pytest.mark.slow, pytest.mark.grid)) for n in STRANGERS]
-)
+@pytest.mark.parametrize("seed", sampled(120, 12))
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_valid_answer_is_beyond_its_bound(kind: str, seed: int) -> None:
     scenario = faded(seed) if kind == "wireless" else stranger(kind, seed)
@@ -262,5 +255,5 @@ def test_no_valid_answer_is_beyond_its_bound(kind: str, seed: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_some_strangers_get_a_valid_answer(kind: str) -> None:
-    drawn = (faded(seed) if kind == "wireless" else stranger(kind, seed) for seed in A_FEW)
+    drawn = (faded(seed) if kind == "wireless" else stranger(kind, seed) for seed in range(0, 120, 12))
     assert sum(valid_answer(scenario) is not None for scenario in drawn) >= 2

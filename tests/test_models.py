@@ -137,7 +137,7 @@ def test_the_renewal_model_answers_what_it_is_of() -> None:
     [
         (
             {"capacity": {"markov": {"rates": ["1 Mbit/s", "2 Mbit/s"], "mean_holding": ["1 s", "1 s"]}}},
-            "capacity = markov",
+            "varying: flows.one.tcp.recovery = newreno",
         ),
         ({"queue": "red"}, "queue = red"),
         ({"loss": {"gilbert-elliott": {"to_bad": 0.01, "to_good": 0.1}}}, "forward.loss"),

@@ -206,8 +206,9 @@ def test_few_runs_tell_which_of_four_controls_and_how_large_a_buffer(seed: int) 
         if bound.verdict(Interval.of(found[:, 1])) == "meets":
             delays[at] = found[:, 0].mean()
     (_, ours), (_, theirs) = link(dict(search.best.point)), link(grid[min(delays, key=lambda at: delays[at])])
-    # What lies between two sizes of the grid counts as equal.
-    assert ours <= theirs * 100 ** (1 / 49)
+    # What lies between two sizes of the grid counts as equal, and so does the next size: of two hundred points the grid
+    # has the luckiest, of which four runs meet the target.
+    assert ours <= theirs * 100 ** (2 / 49)
     assert link(dict(search.best.point))[0] >= 0.99 * 9e6, "within what the runs' intervals leave open"
 
 
@@ -298,10 +299,10 @@ def test_the_time_binds_within_a_batch_and_says_so(monkeypatch: pytest.MonkeyPat
 
 
 def test_nothing_that_meets_is_said_with_what_comes_nearest() -> None:
-    found = quick(subject_to="utilisation >= 99.999 %", budget=60)
+    found = quick(subject_to="rtt_p95_ms <= 1 ms", budget=60)
     assert (found.outcome, found.best) == ("misses", None)
-    used = {dict(one.point)[LIMIT]: one.columns["utilisation"].mean for one in found.tried}
-    nearest = max(used, key=lambda limit: used[limit])
+    delays = {dict(one.point)[LIMIT]: one.columns["rtt_p95_ms"].mean for one in found.tried}
+    nearest = min(delays, key=lambda limit: delays[limit])
     assert dict(found.nearest.point)[LIMIT] == nearest
     assert f"nothing within the ranges meets the demands; nearest: drop-tail limit = {nearest}" in found.sentence
 
@@ -474,3 +475,15 @@ def test_a_design_whose_column_was_never_measured_has_its_figure(cli: Cli, tmp_p
     done = cli("design", FIXED, *asked, *outage, *limits, "-o", "d", "-q")
     assert "Traceback" not in done.stderr, done.stderr
     assert (tmp_path / "d" / "design.png").exists(), done.stderr
+
+
+def test_a_measure_of_links_is_that_of_the_only_one_with_a_limit() -> None:
+    """Of the reverse link of a dumbbell, which is unlimited, nobody asks how long packets wait."""
+    base = {
+        "duration": "5 s",
+        "topology": {"dumbbell": {"forward": {"capacity": "8 Mbit/s", "delay": "20 ms"}}},
+        "flows": {"a": {"tcp": {"congestion": "reno"}}},
+    }
+    limit = "topology.dumbbell.forward.queue.drop-tail.limit"
+    found = varicap.optimise(base, {limit: "5..20 packets"}, minimise="sojourn_p95_ms", budget=20, seeds=2)
+    assert found.best is not None

@@ -229,8 +229,8 @@ def test_as_many_runs_as_are_missing_settle_a_claim() -> None:
 
 def test_the_nearest_bound_says_how_many_runs_are_missing() -> None:
     both = Interval(9.9, 9.0, 11.0, 4)
-    # Half the interval is 1.0, the bound 0.4 away: (1 / 0.4)^2 times 4 runs, and a little more as that is an estimate.
-    assert judge(claim(), Value(sim=both)).runs_missing == math.ceil(1.2 * 25) + 1 - 4
+    # The nearer end is 0.9 away, the bound 0.4: (0.9 / 0.4)^2 times 4 runs, and a little more as that is an estimate.
+    assert judge(claim(), Value(sim=both)).runs_missing == math.ceil(1.2 * 20.25) + 1 - 4
 
 
 def test_wrong_values_make_every_claim_differ() -> None:

@@ -141,10 +141,13 @@ def test_a_policy_that_fails_ends_the_run() -> None:
 
     given = scenario("x")
     given["flows"]["learned"]["tcp"]["congestion"]["policy"] = {"custom": "mine"}
-    with pytest.raises(RuntimeError, match="nobody knows"):
+    with pytest.raises(RuntimeError, match="nobody knows") as error:
         varicap.run(given, seeds=1, controls={"mine": fails})
+    assert error.value.__notes__ == [f"in the policy ({fails.__name__}) of flow `learned.0`"]
     with pytest.raises(ValueError, match="expected 1 from -1 to 1"):
         varicap.run(given, seeds=1, controls={"mine": lambda _: lambda _: [0.0, 1.0]})
+    with pytest.raises(ValueError, match="expected 1 from -1 to 1"):
+        varicap.run(given, seeds=1, controls={"mine": lambda _: lambda _: float("inf")})
     with pytest.raises(varicap.ScenarioError, match="nobody brought a policy called `mine`"):
         varicap.run(given, seeds=1)
 

@@ -213,7 +213,7 @@ def test_the_grid_sums_up_what_lies_inside_a_bound() -> None:
 
 def test_a_count_of_states_has_no_decimals() -> None:
     ((_, rows),) = table.rows(varicap.run(chains.scenario(0, "reno"), engine="model").summary)
-    assert rows[0][-1].endswith("states 3")
+    assert rows[0][-1].endswith("states 5")
 
 
 @pytest.mark.parametrize(

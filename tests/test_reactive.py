@@ -70,8 +70,15 @@ def test_a_policy_that_raises_ends_the_run() -> None:
     def make(_link: str) -> Any:
         return lambda _sample: 1 / 0
 
-    with pytest.raises(ZeroDivisionError):
+    def unmade(_link: str) -> Any:
+        raise RuntimeError("no memory")
+
+    with pytest.raises(ZeroDivisionError) as error:
         varicap.run(LRL, seeds=1, overrides=CUSTOM, controls={"mine": make})
+    assert f"in the policy `mine` ({make.__name__}) of link `forward`, at 0 s" in error.value.__notes__[0]
+    with pytest.raises(RuntimeError, match="no memory") as error_of_making:
+        varicap.run(LRL, seeds=1, overrides=CUSTOM, controls={"mine": unmade})
+    assert f"in making the policy `mine` ({unmade.__name__})" in error_of_making.value.__notes__[0]
 
 
 def test_a_policy_that_nobody_brought_is_missed() -> None:

@@ -14,7 +14,6 @@ _SPEC.loader.exec_module(tbf)
 WHY_NOT = tbf.why_not()
 
 
-@pytest.mark.alone
 @pytest.mark.real_time
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.parametrize("size", tbf.SIZES[:2])

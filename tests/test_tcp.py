@@ -45,6 +45,7 @@ def test_a_dialogue_repairs_its_losses(recovery: str) -> None:
     converse(sender, receiver, 60.0, lose={5, 12, 13})
     assert receiver.delivered == 100_000
     assert sender.is_done
+    assert (sender.is_over, receiver.has_ended, receiver.is_closing) == (True, True, False), "a FIN each way"
     assert sender.counters["retransmitted_packets"] >= 3
     assert sender.smoothed_rtt_s is not None
     assert (sender.counters["fast_retransmits"] > 0) == (recovery != "old-tahoe")
@@ -74,7 +75,7 @@ def test_a_segment_shows_what_it_carries() -> None:
         (lambda: Sender(mss="big"), "amount of data"),
         (lambda: Sender(speed=1), "speed"),
         (lambda: Sender(initial_window="1 bdp"), "bdp"),
-        (lambda: Segment(flags=["FIN"]), "FIN"),
+        (lambda: Segment(flags=["URG"]), "URG"),
         (lambda: Segment(ack=10, sack=[(8, 5)]), "SACK"),
         (lambda: Sender().poll(-1.0), "seconds"),
         (lambda: Sender().poll(float("nan")), "seconds"),

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import typer
 from conftest import Cli, heed
+from patience import HANG_S, until
 from pretended_kernel import SAME, Change, Kernel, faulty, rows_of, scaled
 
 import varicap
@@ -170,7 +171,7 @@ def test_a_row_that_agrees_because_its_interval_is_wide_is_named_and_counted_apa
     assert found.conclusion().startswith("0 of 2 rows agree; 2 undecided, because goodput varies too much; ")
     _, cells = found.grid()
     assert [row[3] for row in cells] == ["undecided"] * 2
-    line = "slow, reno, ack every: goodput +10.0 ± 86.1 %"
+    line = "slow, reno, ack every: goodput +10.0 ± 150.8 %"
     assert found.undecided()[0] == line
     assert f"{line}: undecided" in repr(found)
     assert f"- {line}\n" in found.markdown()
@@ -191,10 +192,10 @@ def test_counts_have_intervals_and_numbers_have_units(pretend: Callable[..., Ker
     of = row["kernel"]
     assert (of["retransmitted_packets"], of["timeouts"]) == (20.0, 2.0)
     assert of["intervals"] == {
-        # Student's: 4.303 times the deviation, 10, over the root of 3.
+        # Student's: 4.303 times the deviation, 10, over the root of 3, and no less than none.
         "retransmitted_packets": {
             "mean": 20.0,
-            "lo": pytest.approx(-4.84, abs=0.01),
+            "lo": 0.0,
             "hi": pytest.approx(44.84, abs=0.01),
         },
         "timeouts": {"mean": 2.0, "lo": 2.0, "hi": 2.0},
@@ -454,7 +455,8 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
         pytest.skip(f"SKIPPED: {error}")
     if "ratcp" in refused:
         pytest.skip(f"SKIPPED: no ratcp, which needs root: {refused['ratcp']}")
-    done = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-j", "6")
+    command = ("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json")
+    done = cli(*command, "-j", "6", "--max-time", "3 min")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["paths"]
     if not all(row["valid"] for row in rows):
@@ -468,7 +470,7 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
     assert len(decided) == 6 + 4
     assert [row["why"] for row in decided if not row["agrees"]] == []
     assert len((tmp_path / "out" / FILE).read_text().splitlines()) == len(rows)
-    again = cli("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json", "-q")
+    again = cli(*command, "-q")
     assert json.loads(again.stdout)["paths"] == rows
 
 
@@ -483,12 +485,9 @@ def test_ctrl_c_ends_the_runs_under_way_and_reports_what_is_finished(tmp_path: P
     started = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
     )
-    until = time.monotonic() + 30.0
-    while len(workers := _under_way(started.pid)) < 4 and started.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
-    assert len(workers) >= 4, "runs are under way"
+    workers = until(lambda: found if len(found := _under_way(started.pid)) > 3 else [], "no four runs under way")
     started.send_signal(signal.SIGINT)
-    out, said = started.communicate(timeout=10)
+    out, said = started.communicate(timeout=HANG_S)
     assert started.returncode == 130, said
     assert said.splitlines()[-1] == "varicap: interrupted: 0 rows have runs; the same command resumes"
     assert out.startswith("0 of 0 rows agree; ")

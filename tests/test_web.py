@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from conftest import EXAMPLES, ROOT
 from fuzz import networks
+from patience import HANG_S
 
 import varicap._core as _core
 
@@ -55,7 +56,7 @@ def generated(folder: Path) -> Iterator[Json]:
 def in_the_module(jobs: list[Json]) -> list[Json]:
     """The results of the module, a scenario each."""
     command = ["node", *map(str, (ROOT / "web/test/results.mjs", ENGINE, MODULE))]
-    done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

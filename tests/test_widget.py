@@ -11,6 +11,7 @@ from pathlib import Path
 import browser
 import pytest
 from conftest import EXAMPLES, ROOT
+from patience import HANG_S
 from test_policies import keeps, written
 
 import varicap
@@ -97,7 +98,7 @@ def test_a_policy_reaches_the_run_as_it_is(tmp_path: Path) -> None:
 
 def test_the_module_is_there_with_the_package() -> None:
     command = "import varicap; varicap.widget.Laboratory; varicap.widget"
-    subprocess.run([sys.executable, "-c", command], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", command], check=True, timeout=HANG_S)
 
 
 @needs_anywidget

@@ -21,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Self
 
+from patience import HANG_S
+
 IMPORTED = (
     *("varicap.cli", "varicap.scenario", "varicap.results.study", "varicap.report.figure", "varicap.questions.effcap"),
     *("numpy", "scipy.optimize", "scipy.special", "pyarrow.parquet", "pyarrow.compute"),
@@ -50,7 +52,7 @@ class Interpreter:
 
     def __exit__(self, *_: object) -> None:
         self._of("stdin").close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=HANG_S)
         self._of("stdout").close()
 
     def can(self, env: Mapping[str, str]) -> bool:

@@ -5,7 +5,9 @@
 
 The family `grid` draws rates uniformly from 1.5 to 12 Mb/s, so that they differ by a factor of 8 at most, and mostly of
 2 to 4.  `stretched` goes on from there: rates drawn by their logarithms, up to 20 times apart, that last from 2.4 round
-trips on, and buffers from a quarter of a pipe.
+trips on, and buffers from a quarter of a pipe.  `small` is of few packets, 10 to 60 in a round trip and buffers of 10
+to 40, and of slots of 0.3 to 12 round trips that a rate may leave with certainty; `edges` draws such paths where a
+model is about to be strained: each number now and then at the end of its range, or beside it.
 
 A chain is a number, of which its rates, changes, delay and buffer are drawn, so that a row can be run again alone.  A
 model is inside a bound if it lies within it of the simulator's 95 % interval of utilisation; what a chain offers in a
@@ -40,6 +42,7 @@ _TIMEOUTS = {
 }
 _WINDOW = "64 packets"
 _MOST_APART, _SHORTEST = 20.0, 2.4
+_MOSTLY_APART, _STEPS = 5.0, (0.3, 12.0)
 
 FLOWS: dict[str, dict[str, Any]] = {
     "reno": {"tcp": {"congestion": "reno"}},
@@ -60,16 +63,17 @@ FLOWS: dict[str, dict[str, Any]] = {
 """By name: `reno` to `ratcp-effcap` recover as Linux does; `timeouts-` and `abr-` as in the papers, by timeouts."""
 
 LAWS = ("slotted", "continuous")
-FAMILIES = ("grid", "stretched")
+FAMILIES = ("grid", "stretched", "small", "edges")
 COLUMNS = ("flow", "law", "chain", "apart", "states", "model", "said", "lo", "mean", "hi", "off", "solve_s", "why")
 
 
 def scenario(
-    number: int, flow: str, law: str = "slotted", *, family: str = "grid", duration_s: float = 120
+    number: int, flow: str, law: str = "slotted", *, family: str = "grid", duration_s: float = 120, series: int = 0
 ) -> dict[str, Any]:
-    """A random chain of 2 to 5 rates, and a flow alone on it."""
-    draw = _stretched if family == "stretched" else _grid
-    capacity, delay_ms, limit = draw(number, law, by_packets="stack" in FLOWS[flow]["tcp"])
+    """A random chain of 2 to 5 rates, and a flow alone on it; the chains of another `series` are others."""
+    draw = {"grid": _grid, "stretched": _stretched, "small": _small, "edges": _edges}[family]
+    rng = np.random.default_rng([21 + FAMILIES.index(family), number, *([series] if series else [])])
+    capacity, delay_ms, limit = draw(rng, law, by_packets="stack" in FLOWS[flow]["tcp"])
     return {
         "name": "varying",
         "duration": f"{duration_s:g} s",
@@ -84,13 +88,13 @@ def scenario(
                 "reverse": {"delay": "0 s"},
             }
         },
-        "flows": {"one": {"start_spread": "1 s", "jitter": "1 ms"} | FLOWS[flow]},
+        # It only keeps instants from meeting, and is a few percent of a round trip.
+        "flows": {"one": {"start_spread": "1 s", "jitter": f"{min(1.0, delay_ms / 40):g} ms"} | FLOWS[flow]},
     }
 
 
-def _grid(number: int, law: str, *, by_packets: bool) -> tuple[dict[str, Any], int, int]:
+def _grid(rng: np.random.Generator, law: str, *, by_packets: bool) -> tuple[dict[str, Any], int, int]:
     """Capacity, delay [ms] and buffer [packets]."""
-    rng = np.random.default_rng([21, number])
     states = int(rng.integers(2, 6))
     rates = np.sort(rng.uniform(1.5, 12, states))
     stay = rng.uniform(0.3, 0.97, states)
@@ -104,9 +108,8 @@ def _grid(number: int, law: str, *, by_packets: bool) -> tuple[dict[str, Any], i
     return _capacity(rates / 5, changes, 1.0, law), delay_ms, max(10, limit // 5)
 
 
-def _stretched(number: int, law: str, *, by_packets: bool) -> tuple[dict[str, Any], int, int]:
+def _stretched(rng: np.random.Generator, law: str, *, by_packets: bool) -> tuple[dict[str, Any], int, int]:
     """The same, with rates drawn by their logarithms."""
-    rng = np.random.default_rng([22, number])
     states = int(rng.integers(2, 6))
     # Packets in a round trip: the slowest of them carries so many that senders do not time out in it.
     fastest, slowest = (rng.uniform(10, 40), 2.0) if by_packets else (rng.uniform(20, 120), 2.5)
@@ -119,19 +122,65 @@ def _stretched(number: int, law: str, *, by_packets: bool) -> tuple[dict[str, An
     return _capacity(np.sort(pipes) * _MTU / delay_ms / 1e3, changes, delay_ms / 1e3, law), delay_ms, limit
 
 
-def _changes(rng: np.random.Generator, stay: Any) -> Any:
+def _small(rng: np.random.Generator, law: str, *, by_packets: bool) -> tuple[dict[str, Any], int, int]:
+    """Few packets, and slots of which each may be another rate."""
+    states = int(rng.integers(2, 6))
+    fastest = rng.uniform(10, 60)
+    pipes = np.append(fastest, fastest / np.exp(rng.uniform(0, np.log(_MOSTLY_APART), states - 1)))
+    step_rtts = np.exp(rng.uniform(np.log(_STEPS[0]), np.log(_STEPS[1])))
+    # Rates that last so long as models want, or more, where slots allow it.
+    leave = np.minimum(1.0, step_rtts / _SHORTEST / np.exp(rng.uniform(0, np.log(6), states)))
+    return _path(rng, pipes, leave, step_rtts, rng.uniform(max(12, fastest / 4), 40), law, by_packets)
+
+
+def _edges(rng: np.random.Generator, law: str, *, by_packets: bool) -> tuple[dict[str, Any], int, int]:
+    """The same, near the ends of ranges."""
+
+    def near(least: float, most: float) -> float:
+        """Mostly within a tenth of the range, by logarithms, of one of its ends."""
+        share = rng.choice([rng.uniform(0, 0.1), rng.uniform(0.9, 1), rng.uniform(0, 1)])
+        return float(least * (most / least) ** share)
+
+    states = int(rng.integers(2, 6))
+    fastest = near(10, 60)
+    pipes = np.append(fastest, [fastest / near(1.1, _MOSTLY_APART) for _ in range(states - 1)])
+    step_rtts = near(*_STEPS)
+    leave = np.minimum(1.0, [step_rtts / near(_SHORTEST, 6 * _SHORTEST) for _ in range(states)])
+    return _path(rng, pipes, leave, step_rtts, near(max(11.5, 0.25 * fastest), 40), law, by_packets)
+
+
+def _path(
+    rng: np.random.Generator, pipes: Any, leave: Any, step_rtts: float, room: float, law: str, by_packets: bool
+) -> tuple[dict[str, Any], int, int]:
+    """From packets in a round trip, and chances to leave a rate at the end of a slot of so many round trips."""
+    delay_ms = int(rng.choice([20, 40, 80]))
+    changes = _changes(rng, 1 - leave, elsewhere=True)
+    if by_packets:
+        # The papers' models count packets, and want rates that last.
+        step_rtts *= 5
+    capacity = _capacity(np.sort(pipes) * _MTU / delay_ms / 1e3, changes, step_rtts * delay_ms / 1e3, law)
+    return capacity, delay_ms, round(room)
+
+
+def _changes(rng: np.random.Generator, stay: Any, *, elsewhere: bool = False) -> Any:
     """A transition matrix whose states are kept so often, or, where the draw leads back, more often."""
     states = len(stay)
-    changes = stay[:, None] * np.eye(states) + (1 - stay)[:, None] * rng.dirichlet(np.ones(states), states)
+    others = rng.dirichlet(np.ones(states), states)
+    if elsewhere:
+        others[np.eye(states) > 0] = 0.0
+        others /= others.sum(axis=1, keepdims=True)
+    changes = stay[:, None] * np.eye(states) + (1 - stay)[:, None] * others
     changes = np.round(changes, 4)
-    changes[:, 0] += 1 - changes.sum(axis=1)
-    return changes
+    # What rounding took.
+    column = changes.argmax(axis=1) if elsewhere else 0
+    changes[np.arange(states), column] += 1 - changes.sum(axis=1)
+    return np.round(changes, 4) if elsewhere else changes
 
 
 def _capacity(rates: Any, changes: Any, step_s: float, law: str) -> dict[str, Any]:
     named = [f"{rate:.3f} Mbit/s" for rate in rates]
     if law == "slotted":
-        return {"slotted-markov": {"rates": named, "step": f"{1000 * step_s:.0f} ms", "transitions": changes.tolist()}}
+        return {"slotted-markov": {"rates": named, "step": f"{1000 * step_s:.6g} ms", "transitions": changes.tolist()}}
     leaving = 1 - changes.diagonal()
     jumps = np.where(np.eye(len(rates)) > 0, 0.0, changes / leaving[:, None])
     jumps = np.round(jumps, 6)
@@ -211,13 +260,19 @@ def main() -> None:
     parser.add_argument("--law", choices=LAWS, help="which law (default: slotted for even numbers)")
     parser.add_argument("--seeds", type=int, default=4, help="runs of the simulator for each (default: 4)")
     parser.add_argument("--family", choices=FAMILIES, default="grid", help="how chains are drawn (default: grid)")
+    parser.add_argument("--series", type=int, default=0, help="which chains of the family (default: 0)")
     parser.add_argument("--duration", type=float, default=120, help="of each run [s] (default: 120)")
     parser.add_argument("--out", type=Path, help="file for the rows, as CSV")
     asked = parser.parse_args()
     rows = []
     for flow in asked.flows:
         numbers = range(asked.first, asked.first + asked.chains)
-        drawn = {"seeds": asked.seeds, "family": asked.family, "duration_s": asked.duration}
+        drawn = {
+            "seeds": asked.seeds,
+            "family": asked.family,
+            "duration_s": asked.duration,
+            "series": asked.series,
+        }
         rows += [compared(number, flow, asked.law or LAWS[number % 2], **drawn) for number in numbers]
         print(f"{flow}: {asked.chains} chains", file=sys.stderr, flush=True)
         if asked.out:

@@ -246,8 +246,8 @@ class Results:
         """A row for each run, link and instant."""
     def packets(self) -> list[list[Column]]:
         """A row for each packet event, in a table for each run."""
-    def write_pcapng(self, path: Path) -> list[Path]:
-        """Write the packets of the first run, a file for each isolated flow; returns the files."""
+    def write_pcapng(self, path: Path, snaplen: int) -> list[Path]:
+        """Write so much of each packet of the first run [B], a file for each isolated flow; returns the files."""
 
 class KernelCannotError(ValueError):
     """A setting of a scenario that the kernel does not support."""
@@ -600,7 +600,11 @@ class Sender:
     def write(self, size: int | None = None) -> None:
         """The application offers `size` more bytes; None offers data without end."""
     def close(self) -> None:
-        """No more data will come."""
+        """No more data will come.
+
+        A FIN (unless ``fin=False``) rides on the last segment that has not left yet, or is one of its own.  What is
+        written before anything has left counts as written when the first segment leaves.
+        """
     def set_nagle(self, rule: str, /) -> None:
         """From now on `rule` says which short segments wait, as ``tcp.nagle`` does; ``"off"`` is ``TCP_NODELAY``."""
     def on_rate_feedback(self, now_s: float, rate_bps: int | None, /) -> None:
@@ -615,7 +619,10 @@ class Sender:
         """When to poll again although nothing arrived [s]; None if nothing is pending."""
     @property
     def is_done(self) -> bool:
-        """Whether it was closed and all data has been acknowledged."""
+        """Whether it was closed and everything has been acknowledged, the FIN included."""
+    @property
+    def is_over(self) -> bool:
+        """Whether it is done and has acknowledged the FIN of the receiver, if there are FINs."""
     @property
     def cwnd(self) -> int:
         """Congestion window [B]."""
@@ -666,7 +673,7 @@ class Sender:
         """`open`, `disorder`, `recovery` or `loss`."""
     @property
     def counters(self) -> dict[str, int]:
-        """Packets sent, resent, marked; timeouts, fast retransmits, ECN reductions, reported marks, ended trust."""
+        """Packets sent with and without data, resent, marked; timeouts, fast retransmits, and other events by name."""
 
 @final
 class EventTimers:
@@ -697,6 +704,14 @@ class Receiver:
         """From now on the application reads when `read` says so, not at once."""
     def read(self, size: int, /) -> None:
         """The application reads up to so many bytes that are in order; the receiver must then be polled."""
+    def close(self) -> None:
+        """The application closes: a FIN is sent until it is acknowledged.  One that reads at once closes by itself."""
+    @property
+    def has_ended(self) -> bool:
+        """Whether the sender's FIN has come, and all data before it."""
+    @property
+    def is_closing(self) -> bool:
+        """Whether it waits for the acknowledgement of its own FIN."""
     @property
     def delivered(self) -> int:
         """Bytes in order so far."""

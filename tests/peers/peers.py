@@ -3,10 +3,8 @@
     python tests/peers/peers.py [PATTERN …] [--seeds N]      prints the tables of docs/validation.md
 
 A `Case` says once what both simulators do: `Case.scenario` writes it for varicap, `Case.ns2` for `dumbbell.tcl`.
-ns-2's conventions are set in varicap's scenario, not the other way round: no handshake (`syn_ false`), an initial
-window of one packet, 1000 B of data in 1040 B, options that cost nothing, one timed segment at a time on a clock of
-10 ms, a first RTO of 3 s and a least one of 0.2 s, a window that opens by RFC 5681's formula (3) at each ACK, a NewReno
-that leaves recovery with ssthresh, and no jitter unless the case says so.
+ns-2's conventions are set in varicap's scenario, not the other way round: the stack `ns-2.35`, but no handshake
+(`syn_ false`), an initial window of one packet, 1000 B of data in 1040 B, and no jitter unless the case says so.
 """
 
 import argparse
@@ -125,24 +123,13 @@ class Case:
         if self.loss:
             forward["loss"] = {"bernoulli": self.loss}
         tcp: dict[str, Any] = {
-            "stack": "rfc",
+            "stack": "ns-2.35",
             "handshake": False,
             "initial_window": f"{self.initial_window} packets",
             "mss": f"{PAYLOAD} B",
             "header": f"{HEADER} B",
-            "count_options": False,
-            "rtt_samples": "one-per-window",
-            "congestion": {"reno": {"increase": "per-ack"}},
-            "after_recovery": "ssthresh",
-            "ack": {"delayed": {"timeout": "100 ms"}} if self.delayed else "every",
-            "timer": {
-                "ticks": {
-                    "tick": f"{self.tick} s",
-                    "minimum_ticks": round(self.minimum_rto / self.tick),
-                    "initial": "3 s",
-                    "maximum": "60 s",
-                }
-            },
+            "ack": "delayed" if self.delayed else "every",
+            "timer": {"ticks": {"tick": f"{self.tick} s", "minimum_ticks": round(self.minimum_rto / self.tick)}},
         } | self.tcp
         return {
             "name": "peer",

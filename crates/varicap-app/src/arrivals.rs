@@ -15,7 +15,7 @@ pub struct Arrivals {
     pub rate: Frequency,
     /// Sizes of the transfers.
     pub size: Sizes,
-    /// Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000.
+    /// Maximum number of transfers at a time; further ones are turned away, and counted in `refused_transfers`. Default: 1000.
     #[serde(default = "at_most")]
     pub at_most: u32,
 }

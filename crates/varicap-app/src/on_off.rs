@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, FASTEST, Part};
-use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, Time};
+use varicap_units::{Bytes, JsonSchema, Pacer, Rate, Span, Stream, Time};
 
 use crate::{Application, Feeding, Offer, Start};
 
@@ -43,6 +43,7 @@ impl Application for OnOff {
             until: start.at,
             next_write: Time::NEVER,
             chunk: start.mss,
+            pacer: Pacer::default(),
         })
     }
 
@@ -73,6 +74,7 @@ pub struct OnOffFeed {
     next_write: Time,
     /// The amount of each write, if it writes at a rate.
     chunk: Bytes,
+    pacer: Pacer,
 }
 
 impl OnOffFeed {
@@ -104,7 +106,7 @@ impl Feeding for OnOffFeed {
         if now < self.next_write {
             return None;
         }
-        self.next_write = now + self.config.rate?.transmission_time(self.chunk);
+        self.next_write = now + self.pacer.gap(self.config.rate?, self.chunk);
         Some(Offer::Write(self.chunk))
     }
 

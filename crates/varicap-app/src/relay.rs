@@ -24,7 +24,7 @@ impl Application for Relay {
     type Feed = Relayed;
 
     fn feed(&self, start: &Start<'_>) -> Relayed {
-        Relayed { size: start.size, waiting: Bytes::ZERO, is_last: false, due: Time::NEVER }
+        Relayed { size: start.size, waiting: Bytes::ZERO, is_last: false, has_ended: false, due: Time::NEVER }
     }
 
     /// Estimated by what it could send, since what it will be given is not known here.
@@ -40,6 +40,8 @@ pub struct Relayed {
     waiting: Bytes,
     /// The last data has been delivered, and the end has not been offered yet.
     is_last: bool,
+    /// The last data has been delivered.
+    has_ended: bool,
     due: Time,
 }
 
@@ -64,9 +66,12 @@ impl Feeding for Relayed {
     }
 
     fn relay(&mut self, now: Time, bytes: Bytes, is_last: bool) {
-        debug_assert!(!self.is_last, "nothing comes after the last byte");
+        if self.has_ended {
+            debug_assert!(bytes == Bytes::ZERO, "nothing comes after the last byte");
+            return;
+        }
         self.waiting = Bytes::new(self.waiting.as_u64() + bytes.as_u64());
-        self.is_last |= is_last;
+        (self.is_last, self.has_ended) = (is_last, is_last);
         self.due = now;
     }
 }

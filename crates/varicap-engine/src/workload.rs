@@ -5,7 +5,7 @@ use varicap_experiment::ReservationSpec;
 use varicap_experiment::scenario::{DatagramRate, Datagrams, Spacing};
 use varicap_net::capacity::Steps;
 use varicap_net::{CapacityParts, CapacityProcess, CapacitySegment};
-use varicap_units::{Bytes, Rate, Span, Stream, Time, TokenBucket};
+use varicap_units::{Bytes, Pacer, Rate, Stream, Time, TokenBucket, Work};
 
 /// A stream of datagrams.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct DatagramSource {
 #[derive(Debug)]
 enum Pace {
     /// A rate, without regard to congestion.
-    Constant { size: Bytes, spacing: Spacing, gap: Span, stream: Stream },
+    Constant { rate: Rate, size: Bytes, spacing: Spacing, pacer: Pacer, stream: Stream },
     /// An encoder that adapts to what arrives.
     Encoder(Box<FramedEncoder>),
 }
@@ -45,7 +45,7 @@ impl DatagramSource {
         let Datagrams { rate, size, spacing } = *config;
         let (pace, next) = match rate {
             DatagramRate::Constant(rate) => {
-                let pace = Pace::Constant { size, spacing, gap: rate.transmission_time(size), stream };
+                let pace = Pace::Constant { rate, size, spacing, pacer: Pacer::default(), stream };
                 (pace, if rate == Rate::ZERO { Time::NEVER } else { start })
             }
             DatagramRate::RealTime(camera) => {
@@ -65,11 +65,11 @@ impl DatagramSource {
         debug_assert!(now >= self.next, "a datagram leaves before it is due");
         self.sent += 1;
         let (size, number) = match &mut self.pace {
-            Pace::Constant { size, spacing, gap, stream } => {
+            Pace::Constant { rate, size, spacing, pacer, stream } => {
                 self.next = now
                     + match spacing {
-                        Spacing::Constant => *gap,
-                        Spacing::Poisson => stream.exponential_span(*gap),
+                        Spacing::Constant => pacer.gap(*rate, *size),
+                        Spacing::Poisson => pacer.gap_of_work(*rate, exponential(stream, *size)),
                     };
                 (*size, None)
             }
@@ -100,6 +100,11 @@ impl DatagramSource {
             Pace::Encoder(encoder) => encoder.watched(),
         }
     }
+}
+
+/// Exponentially distributed work, with that of `mean` bytes as its mean.
+fn exponential(stream: &mut Stream, mean: Bytes) -> Work {
+    Work::from_nanobits((stream.exponential(Work::of(mean).as_nanobits() as f64) + 0.5) as u128)
 }
 
 /// The instants at which a reservation changes.

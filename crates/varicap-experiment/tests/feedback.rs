@@ -177,6 +177,29 @@ fn no_target_backlog_is_sane() {
 }
 
 #[test]
+fn feedback_from_steps_that_are_ever_unlimited_is_refused() {
+    for (rates, period) in [
+        (r#"["8 Mbit/s", "unlimited"]"#, ""),
+        (r#"["unlimited", "8 Mbit/s"]"#, ""),
+        (r#"["unlimited", "8 Mbit/s"]"#, r#", period = "20 s""#),
+    ] {
+        let text = format!(
+            r#"duration = "60 s"
+[topology.dumbbell.forward]
+capacity = {{ steps = {{ at = ["0 s", "10 s"], rates = {rates}{period} }} }}
+queue = {{ drop-tail = {{ limit = "10 packets" }} }}
+[flows.a]
+feedback = {{ link = "forward" }}
+"#
+        );
+        assert_refused(
+            &text,
+            "x.toml:6: flows.a.feedback.link: found `forward`, expected a link with a finite rate at each instant",
+        );
+    }
+}
+
+#[test]
 fn feedback_from_a_trace_of_opportunities_is_refused() {
     let text = r#"duration = "60 s"
 [topology.dumbbell.forward]

@@ -8,7 +8,7 @@ use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption
 use pcap_file::pcapng::{Block, PcapNgReader};
 use proptest::prelude::*;
 use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
-use varicap_experiment::pcapng::{Capture, CapturedFlow, Snap, write_capture};
+use varicap_experiment::pcapng::{Capture, CapturedFlow, SnapLen, write_capture};
 use varicap_net::LossCause;
 use varicap_tcp::{AccurateEcn, EcnBytes, EcnMode, Flags, Segment, TcpConfig};
 use varicap_units::{Amount, Bytes, Time};
@@ -28,7 +28,7 @@ fn data(seq: u64, len: u32) -> Segment {
     Segment { seq, len, window: 65_535, flags: Flags::ACK, wire_size: len as u16 + 40, ..Segment::default() }
 }
 
-fn capture(records: &[PacketRecord], groups: &[CapturedFlow], snap: Snap) -> Vec<u8> {
+fn capture(records: &[PacketRecord], groups: &[CapturedFlow], snap: SnapLen) -> Vec<u8> {
     let mut capture = Capture::new(Vec::new(), &["forward", "reverse"], groups, snap, None).unwrap();
     for record in records {
         capture.packet(record, None).unwrap();
@@ -77,14 +77,14 @@ fn tcp_of(packet: &EnhancedPacketBlock<'static>) -> (Ipv4Slice<'static>, TcpSlic
 }
 
 fn one(record: PacketRecord, group: CapturedFlow) -> (Ipv4Slice<'static>, TcpSlice<'static>) {
-    tcp_of(&parse(&capture(&[record], &[group], Snap::Whole)).0[0])
+    tcp_of(&parse(&capture(&[record], &[group], SnapLen::WHOLE)).0[0])
 }
 
 #[test]
 fn each_link_is_an_interface_and_times_are_nanoseconds() {
     let at = Time::from_nanos(5_000_000_123);
     let second = PacketRecord { at, link: 1, ..record(ACK, Segment::default()) };
-    let (packets, names) = parse(&capture(&[record(DATA, data(0, 1460)), second], &[PLAIN], Snap::Whole));
+    let (packets, names) = parse(&capture(&[record(DATA, data(0, 1460)), second], &[PLAIN], SnapLen::WHOLE));
     assert_eq!(names, ["forward", "reverse"]);
     assert_eq!((packets[0].interface_id, packets[1].interface_id), (0, 1));
     assert_eq!(packets[1].timestamp.as_nanos(), 5_000_000_123);
@@ -120,6 +120,18 @@ fn a_handshake_takes_the_numbers_before_the_first_byte() {
     ] {
         assert!(options.contains(&option), "{option:?}");
     }
+}
+
+#[test]
+fn a_fin_takes_the_number_behind_the_data() {
+    let (_, last) = one(record(DATA, Segment { flags: Flags::FIN, ..data(0, 1460) }), PLAIN);
+    assert!(last.fin() && last.ack() && last.payload().len() == 1460);
+    let answer = Segment { ack: 1461, flags: Flags::ACK.with(Flags::FIN), ..data(0, 0) };
+    let (_, answer) = one(record(ACK, answer), PLAIN);
+    assert!(answer.fin() && !last.syn());
+    assert_eq!(answer.acknowledgment_number(), last.sequence_number() + 1460 + 1);
+    let (_, end) = one(record(DATA, Segment { ack: 1, ..data(1461, 0) }), PLAIN);
+    assert_eq!((end.fin(), end.acknowledgment_number()), (false, answer.sequence_number() + 1));
 }
 
 #[test]
@@ -254,7 +266,7 @@ fn a_packet_that_the_queue_marks_has_experienced_congestion() {
     ] {
         log.push(&event);
     }
-    let file = write_capture(Vec::new(), &log, &["forward"], &[PLAIN], Snap::Whole).unwrap();
+    let file = write_capture(Vec::new(), &log, &["forward"], &[PLAIN], SnapLen::WHOLE).unwrap();
     let (packets, _) = parse(&file);
     let ecn: Vec<u8> = packets.iter().map(|packet| tcp_of(packet).0.header().ecn().value()).collect();
     assert_eq!(ecn, [0b10, 0b11, 0b10]);
@@ -294,15 +306,31 @@ fn directions_flows_and_connections_are_told_apart() {
 }
 
 #[test]
-fn headers_alone_keep_the_original_length() {
-    let (packets, _) = parse(&capture(&[record(DATA, data(0, 1460))], &[PLAIN], Snap::Headers));
-    assert_eq!((packets[0].data.len(), packets[0].original_len), (40, 1500));
+fn a_snap_length_cuts_packets_and_keeps_their_original_length() {
+    let whole = capture(&[record(DATA, data(0, 1460)), record(DATA, data(0, 10))], &[PLAIN], SnapLen::WHOLE);
+    for (length, captured) in [(96, [96, 50]), (33, [33, 33]), (1500, [1500, 50]), (0, [1500, 50])] {
+        let file = capture(
+            &[record(DATA, data(0, 1460)), record(DATA, data(0, 10))],
+            &[PLAIN],
+            SnapLen::new(length),
+        );
+        let mut reader = PcapNgReader::new(&file[..]).unwrap();
+        while let Some(block) = reader.next_block() {
+            block.unwrap();
+        }
+        assert!(reader.interfaces().iter().all(|interface| interface.snaplen == length));
+        let ((packets, _), (all, _)) = (parse(&file), parse(&whole));
+        for ((packet, whole), captured) in packets.iter().zip(&all).zip(captured) {
+            assert_eq!((packet.data.len(), packet.original_len), (captured, whole.original_len));
+            assert_eq!(packet.data[..], whole.data[..captured]);
+        }
+    }
 }
 
 #[test]
 fn datagrams_are_udp_of_their_wire_size() {
     let segment = Segment { wire_size: 1001, ..Segment::default() };
-    let (packets, _) = parse(&capture(&[record(DATA, segment)], &[CapturedFlow::Datagrams], Snap::Whole));
+    let (packets, _) = parse(&capture(&[record(DATA, segment)], &[CapturedFlow::Datagrams], SnapLen::WHOLE));
     let sliced = SlicedPacket::from_ip(&packets[0].data).unwrap();
     let (Some(NetSlice::Ipv4(ip)), Some(TransportSlice::Udp(udp))) = (sliced.net, sliced.transport) else {
         panic!("not UDP over IPv4");
@@ -333,7 +361,7 @@ fn what_became_of_a_lost_packet_is_a_comment_on_its_arrival() {
     ] {
         log.push(&event);
     }
-    let file = write_capture(Vec::new(), &log, &["forward"], &[PLAIN], Snap::Whole).unwrap();
+    let file = write_capture(Vec::new(), &log, &["forward"], &[PLAIN], SnapLen::WHOLE).unwrap();
     let (packets, _) = parse(&file);
     let comments: Vec<Option<String>> = packets
         .iter()
@@ -351,7 +379,7 @@ fn what_became_of_a_lost_packet_is_a_comment_on_its_arrival() {
 
 #[test]
 fn a_segment_too_long_for_ipv4_is_refused() {
-    let mut capture = Capture::new(Vec::new(), &["forward"], &[PLAIN], Snap::Headers, None).unwrap();
+    let mut capture = Capture::new(Vec::new(), &["forward"], &[PLAIN], SnapLen::new(96), None).unwrap();
     let error = capture.packet(&record(DATA, Segment { len: 65_500, ..data(0, 0) }), None).unwrap_err();
     assert_eq!(error.to_string(), "65540 B do not fit in an IPv4 packet");
 }

@@ -260,8 +260,9 @@ fn runs_that_would_take_too_much_are_refused() {
     let error = endless.check_limits(&Plan::new(1, 2), &minute).unwrap_err().to_string();
     assert!(error.contains("endless work: nothing limits what the flow `reno` sends"), "{error}");
     assert!(error.contains("`tcp.max_window`"), "{error}");
-    // What a receiver can advertise bounds what is in flight, at more than a gigabyte of packets.
-    assert!(endless.check_limits(&Plan::new(1, 2), &memory).is_err());
+    // What a receiver can advertise bounds what is in flight: a gigabyte of data, and more than a quarter of one of memory.
+    let quarter = Limits { memory: Some(Bytes::new(250_000_000)), ..memory };
+    assert!(endless.check_limits(&Plan::new(1, 2), &quarter).is_err());
     let lossy = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms', loss = 0.01 }")]);
     assert_eq!(lossy.check_limits(&Plan::new(1, 2), &limits), Ok(()));
     // A capacity that changes every nanosecond.
@@ -315,14 +316,16 @@ fn what_is_sent_at_once_and_what_is_recorded_counts() {
     };
     let limits = Limits { memory: Some(Bytes::new(200_000_000)), time: Some(Span::from_secs(5)) };
     let run = Plan::new(1, 1);
-    // A window of 4 GiB leaves at once, into a queue without a limit, or is lost at one with a limit.
+    // A window of 1 GiB leaves at once, into a queue without a limit, or is lost at one with a limit.
     let flood = [("flows.reno.tcp.initial_window", "unlimited"), ("flows.reno.tcp.mss", "1460 B")];
     assert!(cost(&flood).check_limits(&run, &Limits { memory: None, ..limits }).is_ok());
     let queue = ("topology.dumbbell.forward.queue", "{ drop-tail = { limit = 'unlimited' } }");
-    let error = cost(&[flood[0], flood[1], queue]).check_limits(&run, &limits).unwrap_err().to_string();
+    let small = Limits { memory: Some(Bytes::new(50_000_000)), ..limits };
+    let error = cost(&[flood[0], flood[1], queue]).check_limits(&run, &small).unwrap_err().to_string();
     assert!(error.contains("--max-memory"), "{error}");
     let tiny = [flood[0], ("flows.reno.tcp.mss", "1 B")];
-    let error = cost(&tiny).check_limits(&run, &limits).unwrap_err().to_string();
+    let second = Limits { time: Some(Span::from_secs(1)), ..limits };
+    let error = cost(&tiny).check_limits(&run, &second).unwrap_err().to_string();
     assert!(error.contains("--max-time"), "{error}");
     let file = ("flows.reno.app", "{ transfer = { size = '100 kB' } }");
     assert_eq!(cost(&[flood[0], flood[1], queue, file]).check_limits(&run, &limits), Ok(()));

@@ -113,13 +113,21 @@ fn without_a_name_a_connection_has_the_default_stack_everywhere() {
     assert_eq!(of_b, scenario["tcp"]);
 }
 
-/// `min(snd_wnd, snd_cwnd) / 2` in 4.3BSD, `window() / 2` in ns-2.
+/// `min(snd_wnd, snd_cwnd) / 2 / t_maxseg` in 4.3BSD, `int(window() / 2)` in ns-2, at each expiry. What they do with it is
+/// in tests/test_old_stacks.py.
 #[test]
 fn historic_stacks_halve_the_window_whether_or_not_it_was_used() {
-    for stack in [Stack::BsdTahoe, Stack::BsdReno, Stack::Ns1, Stack::Ns2] {
+    for stack in [Stack::BsdTahoe, Stack::BsdReno, Stack::Ns1, Stack::Ns2, Stack::Ns235] {
         assert_eq!(named(stack)["halving"], json!("offered-window"), "{stack}");
+        assert_eq!(named(stack)["halve_at_each_timeout"], json!(true), "{stack}");
+        assert_ne!(named(stack)["rounding"], json!("none"), "{stack}");
+        assert_eq!(named(stack)["grow_when"], json!("always"), "{stack}");
     }
     assert_eq!(named(Stack::Linux)["halving"], json!("window"));
+    for stack in [Stack::Linux, Stack::Rfc] {
+        assert_eq!(named(stack)["halve_at_each_timeout"], json!(false), "{stack}");
+        assert_eq!(named(stack)["rounding"], json!("none"), "{stack}");
+    }
 }
 
 #[test]
@@ -207,6 +215,10 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("handshake", json!(false)),
         ("handshake_ack", json!(true)),
         ("handshake_ack", json!(false)),
+        ("after_lost_syn", json!("one-segment")),
+        ("after_lost_syn", json!("linux")),
+        ("fin", json!(true)),
+        ("fin", json!(false)),
         ("timestamps", json!(true)),
         ("timestamps", json!(false)),
         ("rtt_samples", json!("one-per-window")),
@@ -233,6 +245,14 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("halving", json!("flight-size")),
         ("halving", json!("window")),
         ("halving", json!("offered-window")),
+        ("halve_at_each_timeout", json!(true)),
+        ("halve_at_each_timeout", json!(false)),
+        ("rounding", json!("none")),
+        ("rounding", json!("ssthresh")),
+        ("rounding", json!("window")),
+        ("tahoe_resends", json!("go-back-n")),
+        ("tahoe_resends", json!("lost-segment")),
+        ("grow_when", json!("always")),
         ("reduce_once", json!(true)),
         ("reduce_once", json!(false)),
         ("window_probe", json!("byte")),

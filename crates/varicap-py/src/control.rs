@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use varicap_tcp::TcpConfig;
 use varicap_tcp::congestion::{
@@ -150,6 +150,7 @@ pub fn start(config: &TcpConfig) -> Start {
         initial_window: config.initial_window.bytes(config.mss, Bytes::ZERO),
         initial_ssthresh: config.initial_ssthresh.bytes(config.mss, Bytes::ZERO),
         counting: config.counting,
+        rounding: config.rounding,
     }
 }
 
@@ -174,9 +175,36 @@ impl Raised {
     }
 }
 
+/// `error` with a note that says in what it was raised, which Python prints below its traceback.
+pub fn noted(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
+    // An exception that takes no note is raised without one.
+    let _ = error.value(py).call_method1("add_note", (format!("in {place}"),));
+    error
+}
+
+/// In the place of a control that could not be made, until the run ends, which is soon: the window is a segment.
+#[derive(Debug)]
+pub struct Unmade(pub Bytes);
+
+impl CongestionControl for Unmade {
+    fn on_ack(&mut self, _: &AckSample) {}
+
+    fn on_congestion(&mut self, _: &CongestionEvent) {}
+
+    fn on_idle(&mut self, _: Bytes) {}
+
+    fn cwnd(&self) -> Bytes {
+        self.0
+    }
+}
+
 /// A Python object with `on_ack`, `on_congestion` and `cwnd` [B]; all other methods and attributes are optional.
 pub struct PythonControl {
     object: Py<PyAny>,
+    /// Its name, that of its class, and its flow, for errors.
+    whose: String,
+    /// The latest instant of which it has been told.
+    now: Time,
     mss: Bytes,
     wants: Wants,
     hears: Hears,
@@ -204,8 +232,25 @@ impl fmt::Debug for PythonControl {
 }
 
 impl PythonControl {
-    /// Calls `class` with the MSS and the initial window [B].
-    pub fn new(py: Python<'_>, class: &Py<PyAny>, start: &Start, raised: &Raised) -> PyResult<PythonControl> {
+    /// Calls `class` with the MSS and the initial window [B]; `whose` names it in errors.
+    pub fn new(
+        py: Python<'_>,
+        class: &Py<PyAny>,
+        whose: String,
+        start: &Start,
+        raised: &Raised,
+    ) -> PyResult<PythonControl> {
+        let made = PythonControl::made(py, class, whose.clone(), start, raised);
+        made.map_err(|error| noted(py, error, &format!("making {whose}")))
+    }
+
+    fn made(
+        py: Python<'_>,
+        class: &Py<PyAny>,
+        whose: String,
+        start: &Start,
+        raised: &Raised,
+    ) -> PyResult<PythonControl> {
         let object = class.call1(py, (start.mss.as_u64(), start.initial_window.as_u64()))?;
         let bound = object.bind(py);
         let hears = Hears {
@@ -219,6 +264,8 @@ impl PythonControl {
             wants: wants(bound)?,
             hears,
             object,
+            whose,
+            now: Time::ZERO,
             mss: start.mss,
             cwnd: start.mss,
             ssthresh: None,
@@ -230,37 +277,73 @@ impl PythonControl {
     }
 
     /// Calls `method` of the object, if it has it, and reads the window and the rate anew.
-    fn call(&mut self, method: &str, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
+    fn call(&mut self, now: Time, name: &str, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
+        self.now = now;
         if self.raised.is_some() {
             return;
         }
         Python::attach(|py| {
             let object = self.object.clone_ref(py).into_bound(py);
-            let called = match object.getattr_opt(method) {
+            let called = match object.getattr_opt(name) {
                 Ok(Some(method)) => call(&method),
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             };
             if let Err(error) = called.and_then(|()| self.read_answers(py)) {
-                self.raised.keep(error);
+                let place = format!("`{name}` of {}, at {} s", self.whose, now.as_secs_f64());
+                self.raised.keep(noted(py, error, &place));
             }
         });
     }
 
     fn read_answers(&mut self, py: Python<'_>) -> PyResult<()> {
         let object = self.object.bind(py);
-        let cwnd: f64 = object.getattr("cwnd")?.extract()?;
+        let cwnd = self.usable("cwnd", number("cwnd", &object.getattr("cwnd")?)?)?;
         // A sender that may not send one segment would never send again.
-        self.cwnd = Bytes::new((cwnd as u64).max(self.mss.as_u64()));
-        self.ssthresh = optional(object, "ssthresh")?.map(|bytes| Bytes::new(bytes as u64));
-        self.pacing_rate = optional(object, "pacing_rate_bps")?.map(|bps| Rate::from_bps(bps as u64));
+        let cwnd = Bytes::new((cwnd as u64).max(self.mss.as_u64()));
+        // Before the first loss an infinite threshold is what none is.
+        let ssthresh = optional(object, "ssthresh")?.filter(|bytes| *bytes != f64::INFINITY);
+        let ssthresh = ssthresh.map(|bytes| self.usable("ssthresh", bytes)).transpose()?;
+        let rate = optional(object, "pacing_rate_bps")?;
+        let rate = rate.map(|bps| self.usable("pacing_rate_bps", bps)).transpose()?;
+        (self.cwnd, self.ssthresh) = (cwnd, ssthresh.map(|bytes| Bytes::new(bytes as u64)));
+        // A rate below 1 b/s is no rate of zero.
+        self.pacing_rate = rate.map(|bps| Rate::from_bps((bps as u64).max(1)));
         Ok(())
+    }
+
+    /// The `value` of an attribute, if a sender can do something with it.
+    fn usable(&self, attribute: &str, value: f64) -> PyResult<f64> {
+        if value > 0.0 && value < f64::INFINITY {
+            return Ok(value);
+        }
+        let unit = if attribute == "pacing_rate_bps" { "bits per second" } else { "bytes" };
+        Err(PyValueError::new_err(format!(
+            "{attribute} = {value} at {} s, expected a number of {unit} above 0: {}",
+            self.now.as_secs_f64(),
+            self.whose
+        )))
     }
 }
 
 /// An optional numeric attribute of the object.
 fn optional(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<f64>> {
-    Ok(object.getattr_opt(name)?.map(|value| value.extract::<Option<f64>>()).transpose()?.flatten())
+    let value = object.getattr_opt(name)?.filter(|value| !value.is_none());
+    value.map(|value| number(name, &value)).transpose()
+}
+
+/// The number that an attribute is.
+fn number(attribute: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    value.extract().map_err(|_| match value.repr() {
+        Ok(text) => PyTypeError::new_err(format!("{attribute} = {text}, expected a number")),
+        Err(error) => error,
+    })
+}
+
+/// The name of a class, or of another callable.
+pub fn name_of(class: &Bound<'_, PyAny>) -> String {
+    let name = class.getattr("__name__").and_then(|name| name.extract());
+    name.unwrap_or_else(|_| class.get_type().to_string())
 }
 
 /// What the object asks of its connection, by the names in its attribute `wants`.
@@ -284,41 +367,43 @@ fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
 
 impl CongestionControl for PythonControl {
     fn on_ack(&mut self, ack: &AckSample) {
-        self.call("on_ack", |method| method.call1((PyAckSample::from(ack),)).map(drop));
+        self.call(ack.now, "on_ack", |method| method.call1((PyAckSample::from(ack),)).map(drop));
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
-        self.call("on_congestion", |method| method.call1((PyCongestionEvent::from(event),)).map(drop));
+        self.call(event.now, "on_congestion", |method| {
+            method.call1((PyCongestionEvent::from(event),)).map(drop)
+        });
     }
 
     fn on_recovered(&mut self, now: Time, limit: Bytes) {
         let limit = (limit < Bytes::MAX).then_some(limit.as_u64());
-        self.call("on_recovered", |method| method.call1((now.as_secs_f64(), limit)).map(drop));
+        self.call(now, "on_recovered", |method| method.call1((now.as_secs_f64(), limit)).map(drop));
     }
 
     fn on_undo(&mut self, now: Time) {
         if self.hears.undo {
-            self.call("on_undo", |method| method.call1((now.as_secs_f64(),)).map(drop));
+            self.call(now, "on_undo", |method| method.call1((now.as_secs_f64(),)).map(drop));
         }
     }
 
     fn on_rate_feedback(&mut self, now: Time, rate: Rate) {
         let rate = (!rate.is_unlimited()).then_some(rate.as_bps());
-        self.call("on_rate_feedback", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
+        self.call(now, "on_rate_feedback", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
     }
 
     fn on_reservation(&mut self, now: Time, rate: Option<Rate>) {
         let rate = rate.map(Rate::as_bps);
-        self.call("on_reservation", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
+        self.call(now, "on_reservation", |method| method.call1((now.as_secs_f64(), rate)).map(drop));
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {
-        self.call("on_idle", |method| method.call1((restart_window.as_u64(),)).map(drop));
+        self.call(self.now, "on_idle", |method| method.call1((restart_window.as_u64(),)).map(drop));
     }
 
     fn on_unused(&mut self, window: Bytes) {
         if self.hears.unused {
-            self.call("on_unused", |method| method.call1((window.as_u64(),)).map(drop));
+            self.call(self.now, "on_unused", |method| method.call1((window.as_u64(),)).map(drop));
         } else {
             self.on_idle(window);
         }
@@ -326,13 +411,15 @@ impl CongestionControl for PythonControl {
 
     fn on_start(&mut self, now: Time, idle: Span) {
         if self.hears.start {
-            self.call("on_start", |method| method.call1((now.as_secs_f64(), idle.as_secs_f64())).map(drop));
+            self.call(now, "on_start", |method| {
+                method.call1((now.as_secs_f64(), idle.as_secs_f64())).map(drop)
+            });
         }
     }
 
     fn on_restart(&mut self, now: Time) {
         if self.hears.restart {
-            self.call("on_restart", |method| method.call1((now.as_secs_f64(),)).map(drop));
+            self.call(now, "on_restart", |method| method.call1((now.as_secs_f64(),)).map(drop));
         }
     }
 
@@ -340,7 +427,7 @@ impl CongestionControl for PythonControl {
         if self.hears.lost {
             let [size, in_flight, lost] = [loss.size, loss.in_flight, loss.lost].map(Bytes::as_u64);
             let told = (now.as_secs_f64(), size, in_flight, lost, loss.app_limited);
-            self.call("on_lost", |method| method.call1(told).map(drop));
+            self.call(now, "on_lost", |method| method.call1(told).map(drop));
         }
     }
 

@@ -7,11 +7,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use varicap_tcp::congestion::Decide;
 
-use crate::control::Raised;
+use crate::control::{Raised, name_of, noted};
 
 /// A Python callable from an observation, an array of float32, to an action: a number, or as many as the policy moves.
 pub struct PythonDecider {
     object: Py<PyAny>,
+    /// The name of its class, and its connection, for errors.
+    whose: String,
     raised: Raised,
 }
 
@@ -29,7 +31,10 @@ impl PythonDecider {
         connection: &str,
         raised: &Raised,
     ) -> PyResult<PythonDecider> {
-        Ok(PythonDecider { object: make.call1(py, (connection,))?, raised: raised.clone() })
+        let whose = format!("the policy ({}) of flow `{connection}`", name_of(make.bind(py)));
+        let made = make.call1(py, (connection,));
+        let object = made.map_err(|error| noted(py, error, &format!("making {whose}")))?;
+        Ok(PythonDecider { object, whose, raised: raised.clone() })
     }
 }
 
@@ -39,8 +44,8 @@ impl Decide for PythonDecider {
             return;
         }
         let decided = Python::attach(|py| {
-            let answer = self.object.bind(py).call1((PyArray1::from_slice(py, observation),))?;
-            read(&answer, action)
+            let answer = self.object.bind(py).call1((PyArray1::from_slice(py, observation),));
+            answer.and_then(|answer| read(&answer, action)).map_err(|error| noted(py, error, &self.whose))
         });
         if let Err(error) = decided {
             self.raised.keep(error);
@@ -54,7 +59,7 @@ fn read(answer: &Bound<'_, PyAny>, action: &mut [f32]) -> PyResult<()> {
         Ok(number) => vec![number],
         Err(_) => answer.extract()?,
     };
-    if numbers.len() != action.len() || numbers.iter().any(|number| number.is_nan()) {
+    if numbers.len() != action.len() || numbers.iter().any(|number| !number.is_finite()) {
         let expected = action.len();
         let text = format!("a policy gave {numbers:?} as an action, expected {expected} from -1 to 1");
         return Err(PyValueError::new_err(text));

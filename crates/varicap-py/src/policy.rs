@@ -8,7 +8,7 @@ use varicap_net::queue::Limit;
 use varicap_net::{LoadReactiveControl, QueueSample, Setting};
 use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span};
 
-use crate::control::Raised;
+use crate::control::{Raised, name_of, noted};
 
 /// A policy's view of its link at a sample. Packets outside the control are not included.
 #[pyclass(frozen, get_all, name = "QueueSample", module = "varicap.reactive")]
@@ -82,6 +82,8 @@ impl From<&QueueSample> for PyQueueSample {
 /// A Python callable that takes a sample, and gives a capacity [b/s] or a `varicap.reactive.Setting`.
 pub struct PythonPolicy {
     object: Py<PyAny>,
+    /// Its name, that of its class, and its link, for errors.
+    whose: String,
     raised: Raised,
 }
 
@@ -92,9 +94,18 @@ impl fmt::Debug for PythonPolicy {
 }
 
 impl PythonPolicy {
-    /// Calls `make` with the link's name.
-    pub fn new(py: Python<'_>, make: &Py<PyAny>, link: &str, raised: &Raised) -> PyResult<PythonPolicy> {
-        Ok(PythonPolicy { object: make.call1(py, (link,))?, raised: raised.clone() })
+    /// Calls `make`, which is called `name`, with the link's name.
+    pub fn new(
+        py: Python<'_>,
+        name: &str,
+        make: &Py<PyAny>,
+        link: &str,
+        raised: &Raised,
+    ) -> PyResult<PythonPolicy> {
+        let whose = format!("the policy `{name}` ({}) of link `{link}`", name_of(make.bind(py)));
+        let made = make.call1(py, (link,));
+        let object = made.map_err(|error| noted(py, error, &format!("making {whose}")))?;
+        Ok(PythonPolicy { object, whose, raised: raised.clone() })
     }
 }
 
@@ -105,8 +116,9 @@ impl LoadReactiveControl for PythonPolicy {
             return unchanged;
         }
         let answer = Python::attach(|py| {
-            let answer = self.object.bind(py).call1((PyQueueSample::from(sample),))?;
-            setting(&answer)
+            let answer = self.object.bind(py).call1((PyQueueSample::from(sample),));
+            let place = || format!("{}, at {} s", self.whose, sample.at.as_secs_f64());
+            answer.and_then(|answer| setting(&answer)).map_err(|error| noted(py, error, &place()))
         });
         answer.unwrap_or_else(|error| {
             self.raised.keep(error);

@@ -11,7 +11,7 @@ use varicap_net::LossCause;
 use varicap_net::queue::{Next, Order, PacketView, QueuePolicy};
 use varicap_units::{NANOS_PER_SEC, Span, Time};
 
-use crate::control::Raised;
+use crate::control::{Raised, name_of, noted};
 
 /// The states of a packet.
 const WAITING: u8 = 0;
@@ -112,6 +112,8 @@ pub struct PythonQueue {
     /// `None` if it could not be made; then the run is about to end.
     object: Option<Py<PyAny>>,
     name: String,
+    /// Its name, that of its class, and its link, for errors.
+    whose: String,
     orders: Orders,
     /// The packets that wait, by their numbers.
     packets: HashMap<u64, Py<PyPacket>>,
@@ -127,15 +129,19 @@ impl fmt::Debug for PythonQueue {
 impl PythonQueue {
     /// Calls `make`, which is called `name`, with the link's name. An exception ends the run.
     pub fn new(py: Python<'_>, name: &str, make: &Py<PyAny>, link: &str, raised: &Raised) -> PythonQueue {
-        let object = make.call1(py, (link,)).map_err(|error| raised.keep(error)).ok();
+        let whose = format!("the queue `{name}` ({}) of link `{link}`", name_of(make.bind(py)));
+        let raise = |error| raised.keep(noted(py, error, &format!("making {whose}")));
+        let object = make.call1(py, (link,)).map_err(raise).ok();
         let (orders, packets) = (Orders::default(), HashMap::new());
-        PythonQueue { object, name: name.to_owned(), orders, packets, raised: raised.clone() }
+        PythonQueue { object, name: name.to_owned(), whose, orders, packets, raised: raised.clone() }
     }
 
     /// Calls the object, and carries out the orders that it has given its packets. After an exception, the object is no
     /// longer called, and the answer is `otherwise`.
     fn call<T>(
         &mut self,
+        now: Time,
+        method: &str,
         orders: &mut Vec<Order>,
         otherwise: T,
         call: impl FnOnce(&mut PythonQueue, &Bound<'_, PyAny>) -> PyResult<T>,
@@ -155,7 +161,8 @@ impl PythonQueue {
                 }
             }
             answer.unwrap_or_else(|error| {
-                self.raised.keep(error);
+                let place = format!("`{method}` of {}, at {} s", self.whose, now.as_secs_f64());
+                self.raised.keep(noted(py, error, &place));
                 otherwise
             })
         })
@@ -200,7 +207,7 @@ impl PythonQueue {
 
 impl QueuePolicy for PythonQueue {
     fn enqueue(&mut self, now: Time, packet: PacketView<'_>, orders: &mut Vec<Order>) {
-        self.call(orders, (), |queue, object| {
+        self.call(now, "enqueue", orders, (), |queue, object| {
             let py = object.py();
             let view = PyPacket {
                 number: packet.number,
@@ -227,7 +234,7 @@ impl QueuePolicy for PythonQueue {
     }
 
     fn dequeue(&mut self, now: Time, orders: &mut Vec<Order>) -> Next {
-        self.call(orders, Next::NotBefore(Time::NEVER), |queue, object| {
+        self.call(now, "dequeue", orders, Next::NotBefore(Time::NEVER), |queue, object| {
             let answer = object.call_method1("dequeue", (now.as_secs_f64(),))?;
             queue.next(now, &answer)
         })

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use varicap_experiment::columns::{Row, Table, table_of};
 use varicap_experiment::packets::PacketLog;
-use varicap_experiment::pcapng::{CapturedFlow, Snap, write_capture};
+use varicap_experiment::pcapng::{CapturedFlow, SnapLen, write_capture};
 use varicap_experiment::results::Recorded;
 use varicap_experiment::series::{FlowPoint, FlowSeries, LinkPoint};
 use varicap_experiment::{Network, Transport};
@@ -162,18 +162,23 @@ fn named(description: &str) -> String {
 
 /// Writes the packets of one run to a capture or, where flows are isolated, to one for each flow, whose name is put
 /// before the file's extension. Returns the files.
-pub fn write_captures(path: &Path, recorded: &[Recorded], networks: &[Network]) -> io::Result<Vec<PathBuf>> {
+pub fn write_captures(
+    path: &Path,
+    recorded: &[Recorded],
+    networks: &[Network],
+    snap: SnapLen,
+) -> io::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for one in recorded.iter().filter(|one| one.replication == 0) {
         let Some(log) = &one.packets else { continue };
         let file = with_flow(path, owner(networks, one.network));
-        write_one(&file, log, &networks[one.network])?;
+        write_one(&file, log, &networks[one.network], snap)?;
         written.push(file);
     }
     Ok(written)
 }
 
-fn write_one(file: &Path, log: &PacketLog, network: &Network) -> io::Result<()> {
+fn write_one(file: &Path, log: &PacketLog, network: &Network, snap: SnapLen) -> io::Result<()> {
     let links: Vec<&str> = network.links.iter().map(|link| &*link.name).collect();
     let flows: Vec<CapturedFlow> = (network.flows.iter())
         .map(|flow| match &flow.transport {
@@ -182,7 +187,7 @@ fn write_one(file: &Path, log: &PacketLog, network: &Network) -> io::Result<()> 
         })
         .collect();
     let out = BufWriter::new(File::create(file)?);
-    write_capture(out, log, &links, &flows, Snap::Whole)?.flush()
+    write_capture(out, log, &links, &flows, snap)?.flush()
 }
 
 fn with_flow(path: &Path, flow: &str) -> PathBuf {

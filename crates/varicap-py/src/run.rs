@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
+use varicap_experiment::pcapng::SnapLen;
 use varicap_experiment::results::{Recorded, RunResult, flows_table, groups_table, links_table, summarise};
 use varicap_experiment::{Network, Scenario, Transport};
 use varicap_net::LoadReactiveControl;
@@ -19,7 +20,7 @@ use varicap_tcp::congestion::{CongestionControl, Decide};
 use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::budget::PyBudget;
-use crate::control::{PythonControl, Raised, start};
+use crate::control::{PythonControl, Raised, Unmade, name_of, start};
 use crate::decider::PythonDecider;
 use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
@@ -103,8 +104,9 @@ impl PyResults {
         records::packets(py, &self.recorded, &self.networks)
     }
 
-    fn write_pcapng(&self, py: Python<'_>, path: PathBuf) -> PyResult<Vec<PathBuf>> {
-        py.detach(|| records::write_captures(&path, &self.recorded, &self.networks))
+    fn write_pcapng(&self, py: Python<'_>, path: PathBuf, snaplen: u32) -> PyResult<Vec<PathBuf>> {
+        let snap = SnapLen::new(snaplen);
+        py.detach(|| records::write_captures(&path, &self.recorded, &self.networks, snap))
             .map_err(|error| PyOSError::new_err((error.raw_os_error().unwrap_or(0), error.to_string(), path)))
     }
 
@@ -209,14 +211,17 @@ fn keeper(recorded: &Arc<Mutex<Vec<Recorded>>>) -> Arc<dyn Fn(Recorded) + Send +
 
 /// Makes congestion controls with the Python callables of these names.
 fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
-    Arc::new(move |name: &str, config: &TcpConfig| {
+    Arc::new(move |name: &str, flow: &str, config: &TcpConfig| {
         let class = classes.get(name)?;
-        let made = Python::attach(|py| PythonControl::new(py, class, &start(config), &raised));
+        let made = Python::attach(|py| {
+            let whose = format!("the control `{name}` ({}) of flow `{flow}`", name_of(class.bind(py)));
+            PythonControl::new(py, class, whose, &start(config), &raised)
+        });
         match made {
             Ok(control) => Some(Box::new(control) as Box<dyn CongestionControl>),
             Err(error) => {
                 raised.keep(error);
-                None
+                Some(Box::new(Unmade(config.mss)))
             }
         }
     })
@@ -226,7 +231,7 @@ fn factory(classes: Arc<Makers>, raised: Raised) -> Arc<ControlFactory> {
 fn link_policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
     Arc::new(move |name: &str, link: &str| {
         let make = makers.get(name)?;
-        match Python::attach(|py| PythonPolicy::new(py, make, link, &raised)) {
+        match Python::attach(|py| PythonPolicy::new(py, name, make, link, &raised)) {
             Ok(policy) => Some(Box::new(policy) as Box<dyn LoadReactiveControl>),
             Err(error) => {
                 raised.keep(error);

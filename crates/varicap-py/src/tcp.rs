@@ -8,15 +8,18 @@ use pyo3::types::PyDict;
 use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
 
 use varicap_tcp::congestion::{CongestionControl as _, Controller};
-use varicap_tcp::{EcnBytes, Flags, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig};
+use varicap_tcp::{
+    EcnBytes, Flags, LARGEST_WINDOW, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig,
+};
 use varicap_units::{Amount, Bytes, Rate, Span, Streams, Time};
 
-use crate::control::{PythonControl, Raised, start};
+use crate::control::{PythonControl, Raised, name_of, start};
 use crate::errors::ScenarioError;
 
 /// Names of the flags, as `Segment` shows and reads them.
-const FLAGS: [(&str, Flags); 11] = [
+const FLAGS: [(&str, Flags); 12] = [
     ("SYN", Flags::SYN),
+    ("FIN", Flags::FIN),
     ("ACK", Flags::ACK),
     ("ECE", Flags::ECE),
     ("CWR", Flags::CWR),
@@ -92,7 +95,7 @@ pub struct PySegment(Segment);
 #[pymethods]
 impl PySegment {
     #[new]
-    #[pyo3(signature = (*, seq=0, len=0, ack=None, sack=vec![], window=u32::MAX, flags=vec![], sent_at_s=0.0, echo_s=0.0, wire_size=None, ecn_bytes=None))]
+    #[pyo3(signature = (*, seq=0, len=0, ack=None, sack=vec![], window=LARGEST_WINDOW.as_u64() as u32, flags=vec![], sent_at_s=0.0, echo_s=0.0, wire_size=None, ecn_bytes=None))]
     #[expect(clippy::too_many_arguments, reason = "they are the fields of a segment, by name")]
     fn new(
         seq: u64,
@@ -106,6 +109,12 @@ impl PySegment {
         wire_size: Option<u16>,
         ecn_bytes: Option<(u32, u32)>,
     ) -> PyResult<PySegment> {
+        if u64::from(window) > LARGEST_WINDOW.as_u64() {
+            let most = LARGEST_WINDOW.as_u64();
+            return Err(PyValueError::new_err(format!(
+                "a window of {window} B is more than {most} B, the largest that TCP can advertise (RFC 7323 §2.3)"
+            )));
+        }
         let mut segment = Segment { seq, len, window, ..Segment::default() };
         for name in flags {
             let known = FLAGS.iter().find(|(known, _)| *known == name);
@@ -258,7 +267,8 @@ impl PySender {
         let mut sender = match control {
             None => Sender::new(&config, now),
             Some(class) => {
-                let control = PythonControl::new(py, &class, &start(&config), &raised)?;
+                let whose = format!("the control ({})", name_of(class.bind(py)));
+                let control = PythonControl::new(py, &class, whose, &start(&config), &raised)?;
                 Sender::with_control(&config, now, Controller::Boxed(Box::new(control)))
             }
         };
@@ -326,6 +336,11 @@ impl PySender {
     #[getter]
     fn is_done(&mut self) -> bool {
         self.sender().is_done()
+    }
+
+    #[getter]
+    fn is_over(&mut self) -> bool {
+        self.sender().is_over()
     }
 
     #[getter]
@@ -410,9 +425,11 @@ impl PySender {
         let counters = self.sender().counters();
         let dict = PyDict::new(py);
         dict.set_item("sent_packets", counters.sent_packets)?;
+        dict.set_item("empty_packets", counters.empty_packets)?;
         dict.set_item("retransmitted_packets", counters.retransmitted_packets)?;
         dict.set_item("timeouts", counters.timeouts)?;
         dict.set_item("fast_retransmits", counters.fast_retransmits)?;
+        dict.set_item("gave_up", u64::from(self.sender().gave_up()))?;
         dict.set_item("ecn_reductions", counters.ecn_reductions)?;
         dict.set_item("reported_marks", counters.reported_marks)?;
         dict.set_item("marked_packets", self.sender().marked_packets())?;
@@ -464,6 +481,20 @@ impl PyReceiver {
 
     fn read(&mut self, size: u64) {
         self.0.read(Bytes::new(size));
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+
+    #[getter]
+    fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+
+    #[getter]
+    fn is_closing(&self) -> bool {
+        self.0.is_closing()
     }
 
     #[getter]

@@ -121,7 +121,8 @@ impl Audit {
             let holder = Holder { owner, generation: connection.generation(), is_reverse: false };
             let (sent, delivered) = (connection.sender.sent(), connection.receiver.delivered());
             assert!(delivered <= sent, "connection {owner}: {delivered} B were delivered, {sent} B sent");
-            let counted = connection.sender.counters().sent_packets;
+            let counters = connection.sender.counters();
+            let counted = counters.sent_packets + counters.empty_packets;
             let place = self.place(holder);
             assert_eq!(
                 self.counts[place as usize].sent, counted,

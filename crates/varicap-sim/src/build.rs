@@ -20,8 +20,9 @@ use crate::packet::Packet;
 use crate::run::Options;
 use crate::world::{Decisions, FeedbackNode, Policies, Source, World};
 
-/// Makes a congestion control for a connection that says `congestion = { custom = "name" }`.
-pub type ControlFactory = dyn Fn(&str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
+/// Makes a congestion control for a connection that says `congestion = { custom = "name" }`, from that name and the name of
+/// the flow.
+pub type ControlFactory = dyn Fn(&str, &str, &TcpConfig) -> Option<Box<dyn CongestionControl>> + Send + Sync;
 
 /// Makes who decides for a connection that says `congestion = { policy = … }`, from the file or the name of the policy and
 /// the name of the connection.
@@ -50,7 +51,11 @@ impl Openers {
             unreachable!("a datagram flow opens no connection")
         };
         let custom = match (&tcp.congestion, &self.controls) {
-            (Congestion::Custom(name), Some(factory)) => factory(name, tcp),
+            (Congestion::Custom(name), Some(factory)) => {
+                // As the rows of results are called.
+                let member = opening.member.filter(|_| flow.count > 1);
+                factory(name, &stream_name::connection(&flow.name, member), tcp)
+            }
             _ => None,
         };
         let mut sender = match custom {

@@ -47,6 +47,8 @@ pub enum Answer {
 
 /// With this, a generation is none of a packet: theirs have 16 bits.
 const CLOSED: u32 = 1 << 16;
+/// With this, a closed slot is not free yet.
+const LINGERS: u32 = 1 << 17;
 
 /// A connection in its slot.
 ///
@@ -57,7 +59,8 @@ const CLOSED: u32 = 1 << 16;
 pub struct Connection {
     /// Its application.
     pub app: Application,
-    /// The generation of its packets; [`CLOSED`] in addition once the slot is no longer in use.
+    /// The generation of its packets; [`CLOSED`] in addition once its transfer is over, and [`LINGERS`] as long as its slot is
+    /// in use nevertheless.
     awaited: u32,
     /// Index of its flow group.
     pub group: u16,
@@ -146,9 +149,29 @@ impl Connection {
         self.awaited < CLOSED
     }
 
-    /// The slot is no longer in use.
+    /// Its transfer is over: the slot is free, unless the receiver still waits for the acknowledgement of its FIN. A host that
+    /// gave up answers that with a reset.
     pub fn close(&mut self) {
         self.awaited |= CLOSED;
+        if self.receiver.is_closing() && !self.sender.gave_up() {
+            self.awaited |= LINGERS;
+        }
+    }
+
+    /// Whether its transfer is over, and the slot is in use nevertheless.
+    pub fn lingers(&self) -> bool {
+        self.awaited & LINGERS != 0
+    }
+
+    /// Whether it lingers for such a packet: it is its own.
+    pub fn lingers_for(&self, packet: &Packet) -> bool {
+        self.lingers() && self.generation() == packet.generation()
+    }
+
+    /// The receiver waits for nothing any more: the slot is free.
+    pub fn end_lingering(&mut self) {
+        debug_assert!(self.lingers(), "the slot of generation {} is free", self.generation());
+        self.awaited &= !LINGERS;
     }
 
     /// Whether a packet is its own, and not a straggler of a connection that had its slot before.
@@ -241,31 +264,38 @@ impl Connection {
         Some(KnownRtt { base: self.sender.min_rtt()?, smoothed: self.sender.smoothed_rtt()? })
     }
 
+    /// Whether the end of what it delivers is passed on to its relay by its FIN: a transfer ends by its size.
+    pub fn passes_end(&self) -> bool {
+        self.receiver.has_ended() && !self.app.is_transfer()
+    }
+
     /// Whether it is the only connection that counts on its meter.
     #[inline]
     pub fn is_single(&self) -> bool {
         self.member.is_some()
     }
 
-    /// Whether its transfer is over: all sent and acknowledged.
+    /// Whether its transfer is over: all sent and acknowledged, and the connection closed where FINs close it, or given up.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.app.is_transfer() && self.is_open() && self.sender.is_done()
+        self.app.is_transfer() && self.is_open() && (self.sender.is_over() || self.sender.gave_up())
     }
 
-    /// Passes what the application offers by `now` to the sender; whether that is anything.
+    /// Passes what the application offers by `now` to the sender. Returns whether that is anything, and whether it is the end:
+    /// then the sender is to be closed once what was written has left, as far as it may, since a FIN rides on the last segment
+    /// only if that has not.
     #[inline]
-    pub fn feed(&mut self, now: Time) -> bool {
-        let mut is_any = false;
+    pub fn feed(&mut self, now: Time) -> (bool, bool) {
+        let (mut is_any, mut ends) = (false, false);
         while let Some(offer) = self.app.poll(now) {
             match offer {
                 Offer::Write(bytes) => self.sender.write(bytes),
                 Offer::Withdraw => self.sender.withdraw(),
-                Offer::End => self.sender.close(),
+                Offer::End => ends = true,
             }
             is_any = true;
         }
-        is_any
+        (is_any, ends)
     }
 
     /// As [`Connection::poll_at`], or earlier: then its sender has only put a timer off.
@@ -288,8 +318,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_and_its_meter_take_24_cache_lines() {
+    fn a_connection_and_its_meter_take_25_cache_lines() {
         let bytes = size_of::<Connection>() + size_of::<FlowMeter>();
-        assert!(bytes <= 24 * 64, "{bytes} B, of which there may be 100,000");
+        assert!(bytes <= 25 * 64, "{bytes} B, of which there may be 100,000");
     }
 }

@@ -320,6 +320,12 @@ impl Net {
         }
     }
 
+    /// As [`Net::send_ack`], off the fast path.
+    #[inline(never)]
+    pub fn send_ack_slowly(&mut self, now: Time, connection: &mut Connection) {
+        self.send_ack(now, connection);
+    }
+
     /// Where a packet sets out: with all of its route ahead, at the first node of that.
     pub fn outset(&self, mut packet: Packet) -> Outset {
         let route = self.route(&packet);
@@ -359,6 +365,11 @@ impl Net {
     #[inline]
     pub fn arrive(&mut self, packet: &Packet) -> &Segment {
         self.traffic.arrive(packet)
+    }
+
+    /// The segment of a packet that has arrived, if none was sent since.
+    pub fn arrived(&self, packet: &Packet) -> &Segment {
+        self.traffic.segments.get(packet.segment())
     }
 
     /// The reserved packets that links lost.

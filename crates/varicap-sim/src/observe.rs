@@ -82,13 +82,26 @@ impl Observer {
         }
     }
 
-    /// Counts a data packet that reached its receiver and brought `in_order` new bytes in order.
+    /// Counts a transfer that begins, if `connection` carries one.
+    pub(crate) fn on_open(&mut self, connection: &Connection) {
+        if connection.app.is_transfer() {
+            self.flows[connection.meter as usize].on_transfer_begun();
+        }
+    }
+
+    /// Counts a transfer that is turned away.
+    #[cold]
+    pub(crate) fn on_turned_away(&mut self, meter: u32) {
+        self.flows[meter as usize].on_transfer_refused();
+    }
+
+    /// Counts a packet that reached its receiver, if it carries data, and brought `in_order` new bytes in order.
     #[inline]
     pub(crate) fn on_data(&mut self, connection: &mut Connection, now: Time, in_order: u64, packet: &Packet) {
         let meter = &mut self.flows[connection.meter as usize];
         meter.on_data(packet.wire_size(), Bytes::new(in_order));
-        if packet.is_reserved() {
-            meter.on_marked(packet.wire_size());
+        if packet.is_special() {
+            on_special(meter, packet);
         }
         if let Some(transfer) = connection.app.on_delivered(now, in_order) {
             meter.on_transfer(transfer.size, transfer.took);
@@ -140,6 +153,9 @@ impl Observer {
         self.over[meter] = self.over[meter].plus(&sender_totals(now, connection, marked_losses));
         if connection.is_single() {
             self.flows[meter].on_close(now);
+        }
+        if connection.sender.gave_up() && connection.app.is_transfer() && !connection.app.is_delivered() {
+            self.flows[meter].on_transfer_given_up();
         }
     }
 
@@ -476,6 +492,15 @@ fn record_of(at: Time, link: u16, event: PacketEvent, packet: &Packet, pool: &Po
     PacketRecord { at, link, event, owner, segment }
 }
 
+/// A packet that has just been counted as data conforms to a reservation, or carries no data, such as a SYN or a FIN.
+#[cold]
+fn on_special(meter: &mut FlowMeter, packet: &Packet) {
+    if packet.is_control() {
+        return meter.on_no_data(packet.wire_size());
+    }
+    meter.on_marked(packet.wire_size());
+}
+
 fn sender_totals(now: Time, connection: &Connection, marked_losses: u64) -> SenderTotals {
     let sender = &connection.sender;
     let counters = sender.counters();
@@ -484,6 +509,7 @@ fn sender_totals(now: Time, connection: &Connection, marked_losses: u64) -> Send
         retransmitted_packets: counters.retransmitted_packets,
         timeouts: counters.timeouts,
         fast_retransmits: counters.fast_retransmits,
+        gave_up: sender.gave_up().into(),
         marked_lost_packets: marked_losses,
         lost_tokens: sender.lost_tokens(now).unwrap_or_default(),
         watched: None,

@@ -180,6 +180,12 @@ impl Packet {
         self.flags() & Packet::REVERSE != 0
     }
 
+    /// Whether it conforms to a reservation, or carries no data of its own.
+    #[inline]
+    pub fn is_special(&self) -> bool {
+        self.flags() & (Packet::RESERVED | Packet::CONTROL) != 0
+    }
+
     /// Whether a queue has marked it (CE).
     #[inline]
     pub fn is_marked(&self) -> bool {

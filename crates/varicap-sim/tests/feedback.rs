@@ -37,7 +37,7 @@ pub fn hear(toml: &str) -> Vec<(f64, f64)> {
     let networks = scenario.networks(&mut |_| Err(String::new())).unwrap_or_else(|error| panic!("{error}"));
     let heard = Heard::default();
     let probes = heard.clone();
-    let controls = move |_: &str, _: &varicap_tcp::TcpConfig| {
+    let controls = move |_: &str, _: &str, _: &varicap_tcp::TcpConfig| {
         Some(Box::new(Probe(probes.clone())) as Box<dyn CongestionControl>)
     };
     let options = Options { controls: Some(Arc::new(controls)), ..Options::default() };

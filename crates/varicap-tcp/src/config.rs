@@ -5,16 +5,20 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema};
 
 use crate::ack_policy::AckPolicy;
-use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Validation};
+use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Rounding, Validation};
 use crate::ecn::EcnMode;
 use crate::pacing::Pacing;
 use crate::recovery::Recovery;
 use crate::segment::OPTION_TIMESTAMPS;
+use crate::sender::in_bytes;
 use crate::stacks::Stack;
 use crate::timer::Timer;
 
 /// Largest IP packet [B].
 const LARGEST_PACKET: u64 = 65_535;
+
+/// Largest window that a receiver can advertise: 16 bits, shifted by 14 [B]. Source: RFC 7323 §2.2, §2.3.
+pub const LARGEST_WINDOW: Bytes = Bytes::new(1 << 30);
 
 /// One TCP connection: recovery, congestion control, timer and receiver, each chosen by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,13 +50,19 @@ pub struct TcpConfig {
     pub initial_ssthresh: Amount,
     /// Upper limit of the congestion window. Default: unlimited.
     pub max_window: Amount,
-    /// The receiver's buffer, which limits the advertised window. Default: unlimited.
+    /// The receiver's buffer, which limits the advertised window: at most 1073741824 B (RFC 7323 §2.3). Default: unlimited, which
+    /// is that much; a run notes flows that it allows less than their path has.
     pub receive_window: Amount,
     /// Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true.
     pub handshake: bool,
     /// Whether the sender ends the handshake with a segment of its own even if data is about to leave; otherwise its first data
     /// does (RFC 9293 §3.10.7.3 allows both). Default: by the stack; `rfc` has false.
     pub handshake_ack: bool,
+    /// The first congestion window if the SYN was lost. Default: by the stack; `rfc` has one-segment (RFC 5681 §3.1).
+    pub after_lost_syn: AfterLostSyn,
+    /// Whether a FIN closes each direction of a connection once its application has no more data (RFC 9293 §3.6). Default: by the
+    /// stack; `rfc` has true.
+    pub fin: bool,
     /// Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment. Default: by the stack;
     /// `rfc` has false.
     pub timestamps: bool,
@@ -64,6 +74,8 @@ pub struct TcpConfig {
     pub duplicate_acks: u32,
     /// What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n.
     pub after_timeout: AfterTimeout,
+    /// What Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n.
+    pub tahoe_resends: TahoeResends,
     /// NewReno's window when its recovery ends. Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
     pub after_recovery: AfterRecovery,
     /// Whether duplicate ACKs for data sent before the last recovery may start another one. Duplicates of the ACK that ends
@@ -99,6 +111,12 @@ pub struct TcpConfig {
     pub window_probe: WindowProbe,
     /// From what ssthresh is computed when the window falls. Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
     pub halving: Halving,
+    /// Whether ssthresh is computed anew at each expiry, and not only at the first one of the same segment: with the window of
+    /// one segment that the first one leaves, it is two segments then. Default: by the stack; `rfc` has false (RFC 5681 §3.1
+    /// holds it).
+    pub halve_at_each_timeout: bool,
+    /// What Reno's arithmetic rounds down to whole segments when the window falls. Default: by the stack; `rfc` has none.
+    pub rounding: Rounding,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
     /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false (RFC 5681
     /// §4.3: the loss of a retransmission is a second signal).
@@ -109,6 +127,33 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
+    /// What its receivers can advertise: their buffer, no larger than [`LARGEST_WINDOW`].
+    ///
+    /// # Panics
+    /// If it is given in bandwidth-delay products: only the scenario knows the path.
+    pub fn offered_window(&self) -> Bytes {
+        in_bytes(self.receive_window, self).min(LARGEST_WINDOW)
+    }
+
+    /// The receive window, if it is one that can be advertised.
+    fn check_receive_window(&self) -> Checked {
+        let window = self.receive_window;
+        part::amount("receive_window", window)?;
+        let good = match window {
+            Amount::Bytes(bytes) => bytes <= LARGEST_WINDOW,
+            Amount::Packets(packets) => packets.saturating_mul(self.mss.as_u64()) <= LARGEST_WINDOW.as_u64(),
+            // Of these the path decides, and the largest one.
+            Amount::Bdp(_) | Amount::Unlimited => true,
+        };
+        part::require("receive_window", good, window, TcpConfig::largest_window())
+    }
+
+    /// What a receive window is to be, in words.
+    pub fn largest_window() -> String {
+        let bytes = LARGEST_WINDOW.as_u64();
+        format!("at most {bytes} B, TCP's largest window (RFC 7323 §2.3), which \"unlimited\" stands for")
+    }
+
     /// The ECN that its connections negotiate: what is set, or what the congestion control needs.
     pub fn ecn_in_force(&self) -> EcnMode {
         self.congestion.wants().ecn_mode(self.ecn)
@@ -134,11 +179,14 @@ impl Default for TcpConfig {
             receive_window: Amount::Unlimited,
             handshake: true,
             handshake_ack: false,
+            after_lost_syn: AfterLostSyn::OneSegment,
+            fin: true,
             timestamps: false,
             rtt_samples: RttSamples::EveryAck,
             limited_transmit: true,
             duplicate_acks: 3,
             after_timeout: AfterTimeout::GoBackN,
+            tahoe_resends: TahoeResends::GoBackN,
             after_recovery: AfterRecovery::FlightSize,
             repeat_fast_retransmit: false,
             window_inflation: true,
@@ -152,6 +200,8 @@ impl Default for TcpConfig {
             validation: Validation::Restart,
             window_probe: WindowProbe::Byte,
             halving: Halving::FlightSize,
+            halve_at_each_timeout: false,
+            rounding: Rounding::None,
             reduce_once: false,
             ecn: EcnMode::Off,
         }
@@ -176,7 +226,7 @@ impl Part for TcpConfig {
         part::amount("initial_window", self.initial_window)?;
         part::amount("initial_ssthresh", self.initial_ssthresh)?;
         part::amount("max_window", self.max_window)?;
-        part::amount("receive_window", self.receive_window)?;
+        self.check_receive_window()?;
         part::at_least_one("duplicate_acks", self.duplicate_acks)?;
         if let Some(burst) = self.max_burst {
             part::at_least_one("max_burst", burst)?;
@@ -198,6 +248,19 @@ impl Default for Congestion {
     fn default() -> Congestion {
         Congestion::Reno(RenoConfig::default())
     }
+}
+
+/// The first congestion window of a connection whose SYN timed out. What is restarted after idle begins with
+/// `initial_window` in any case (RFC 5681 §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterLostSyn {
+    /// One segment. Source: RFC 5681 §3.1.
+    #[default]
+    OneSegment,
+    /// One segment if the SYN timed out twice, unless the answer has the timestamp of the first SYN, which then was not lost;
+    /// else `initial_window`: Linux (tcp_init_transfer, tcp_try_undo_spurious_syn).
+    Linux,
 }
 
 /// What asks a receiver whose window is closed whether it has opened.
@@ -251,6 +314,17 @@ pub enum AfterTimeout {
     GoBackN,
     /// The first unacknowledged segment only; then one more for each acknowledgement that uncovers another hole.
     FirstHole,
+}
+
+/// What Tahoe's fast retransmit resends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TahoeResends {
+    /// What a timeout resends, by `after_timeout`: ns-2 goes back to the hole.
+    GoBackN,
+    /// The lost segment alone; what was sent beyond it counts as in flight: 4.3BSD-Tahoe. A second hole then waits for a
+    /// timeout, unless three duplicates show it.
+    LostSegment,
 }
 
 /// NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3).

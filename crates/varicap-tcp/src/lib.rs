@@ -31,5 +31,5 @@ pub use reservation::{DelayedConfig, Reservation, TimedConfig, TimerOwner, lossl
 pub use segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, Segment};
 pub use sender::{AckOutcome, Counters, Polled, Sender};
 pub use stacks::{DEFAULT_STACK, Stack};
-pub use timer::{LinuxTimer, MultipleTimer, Rfc6298Timer, TickTimer, Timer};
+pub use timer::{LinuxTimer, MultipleTimer, Rfc6298Timer, TickSamples, TickTimer, Timer};
 pub use writes::Writes;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
-use varicap_units::{Bytes, JsonSchema, Rate, Span};
+use varicap_units::{JsonSchema, Rate, Span};
 
 varicap_units::parts! {
     /// Whether segments are spaced out over the round trip.
@@ -100,13 +100,13 @@ impl Pace {
         self.rate = Some(Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1)));
     }
 
-    /// How long `len` bytes of payload that leave now take at the present rate; none: the next segment need not wait.
-    pub(crate) fn on_sent(&mut self, len: u64) -> Option<Span> {
+    /// A segment leaves: the rate at which its payload is spaced from the next one; none: that need not wait.
+    pub(crate) fn on_sent(&mut self) -> Option<Rate> {
         if self.free > 0 {
             self.free -= 1;
             return None;
         }
-        self.rate.map(|rate| rate.transmission_time(Bytes::new(len)))
+        self.rate
     }
 }
 
@@ -123,10 +123,9 @@ mod tests {
             mss: 1000,
         };
         pace.on_ack(&windows, Some(Span::from_millis(100)));
-        (0..9).for_each(|_| assert_eq!(pace.on_sent(1000), None));
-        let gap = pace.on_sent(1000).unwrap();
+        (0..9).for_each(|_| assert_eq!(pace.on_sent(), None));
         // Segments per 100 ms, in hundredths.
-        (10_000_000_000 + gap.as_nanos() / 2) / gap.as_nanos()
+        pace.on_sent().unwrap().as_bps() / 800
     }
 
     #[test]
@@ -147,7 +146,7 @@ mod tests {
     fn there_is_no_pace_before_there_is_a_round_trip() {
         let mut pace = Pace::new(&Pacing::Linux(PacingRatios::default())).unwrap();
         pace.on_ack(&Windows { cwnd: 1000, ssthresh: None, outstanding: 0, mss: 1000 }, None);
-        assert!((0..20).all(|_| pace.on_sent(1000).is_none()));
+        assert!((0..20).all(|_| pace.on_sent().is_none()));
         assert!(Pace::new(&Pacing::Off).is_none());
     }
 }

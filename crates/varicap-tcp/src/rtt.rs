@@ -12,7 +12,9 @@ pub(crate) struct RttEstimator {
     /// Expiries since the last sample.
     backoff: u32,
     /// Further expiries that do not count: those of a SYN that some rules do not back off.
-    linear: u32,
+    linear: u16,
+    /// The next sample is as a first one.
+    begins: bool,
     rule: TimerRule,
     /// RTO without backoff while there is no sample [ns].
     initial: u64,
@@ -32,10 +34,10 @@ struct Smooth {
 
 impl Smooth {
     /// Takes a round-trip time in the rule's units, at which all below `acked` was acknowledged of what was `sent` [B]. It may
-    /// have to keep RTTVAR.
+    /// have to keep RTTVAR, or be a first sample.
     #[inline]
-    fn take(&mut self, rtt: u64, keeps_rttvar: bool, acked: u64, sent: u64) -> Sample {
-        let (is_first, srtt_before) = (self.samples == 0, self.srtt8 >> 3);
+    fn take(&mut self, rtt: u64, keeps_rttvar: bool, is_first: bool, acked: u64, sent: u64) -> Sample {
+        let srtt_before = self.srtt8 >> 3;
         if is_first {
             // RFC 6298 (2.2): SRTT <- R, RTTVAR <- R/2.
             self.srtt8 = rtt << 3;
@@ -58,9 +60,11 @@ impl RttEstimator {
         let rule = TimerRule::new(timer);
         let initial = rule.initial();
         let linear = if handshake { rule.linear_syn_timeouts() } else { 0 };
+        let linear = u16::try_from(linear).unwrap_or(u16::MAX);
         RttEstimator {
             rule,
             smooth: Smooth { srtt8: 0, rttvar4: 0, least: Span::MAX, samples: 0 },
+            begins: true,
             initial,
             backoff: 0,
             linear,
@@ -81,14 +85,22 @@ impl RttEstimator {
         self.smooth.least = self.smooth.least.min(now.since(at));
         // RFC 6298 §5, last paragraph but one: a new measurement collapses a backed off RTO.
         self.backoff = 0;
+        let is_first = std::mem::take(&mut self.begins);
         let smooth = &mut self.smooth;
-        self.rule.on_sample(at, now, |rtt, keeps_rttvar| smooth.take(rtt, keeps_rttvar, acked, sent));
+        self.rule.on_sample(at, now, |rtt, first, keeps_rttvar| {
+            smooth.take(if is_first { first } else { rtt }, keeps_rttvar, is_first, acked, sent)
+        });
     }
 
     /// A round trip that may be the least, beside the sample that feeds the RTO.
     #[inline]
     pub(crate) fn note_least(&mut self, rtt: Span) {
         self.smooth.least = self.smooth.least.min(rtt);
+    }
+
+    /// The timer, which says when a silent peer is given up.
+    pub(crate) fn rule(&self) -> &TimerRule {
+        &self.rule
     }
 
     /// The timer expired: back it off.
@@ -98,6 +110,8 @@ impl RttEstimator {
             return;
         }
         self.backoff = self.backoff.saturating_add(1);
+        // What was measured before so many expiries says little of the path now; the RTO stays as it is until then.
+        self.begins |= self.backoff >= self.rule.forgets_after();
     }
 
     /// The receiver's window opened: what was backed off were probes.
@@ -160,18 +174,18 @@ impl RttEstimator {
         self.rule.slack()
     }
 
-    /// When a tail is probed before there is a sample: a second, which is what the first RTO is (RFC 8985 §7.2).
-    pub(crate) fn initial_probe(&self) -> Span {
-        Span::from_nanos(self.rule.initial())
+    /// How long the acknowledgement of a single segment may be delayed.
+    pub(crate) fn longest_ack_delay(&self) -> Span {
+        self.rule.longest_ack_delay()
     }
 
     /// The RTO in force. It is computed where it is asked for, since most acknowledgements only feed it.
     pub(crate) fn rto(&self) -> Span {
-        let Smooth { srtt8, rttvar4, least, samples } = self.smooth;
+        let Smooth { srtt8, rttvar4, least, samples, .. } = self.smooth;
         let base = if samples == 0 {
             self.initial
         } else {
-            self.rule.rto(&Smoothed { srtt: srtt8 >> 3, four_rttvar: rttvar4, least })
+            self.rule.rto(&Smoothed { srtt: srtt8 >> 3, eight_srtt: srtt8, four_rttvar: rttvar4, least })
         };
         Span::from_nanos(if self.backoff == 0 { base } else { self.rule.backed_off(base, self.backoff) })
     }

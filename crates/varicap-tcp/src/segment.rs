@@ -34,6 +34,9 @@ impl Flags {
     /// A write of the application ends in it (PSH of RFC 9293 §3.9.1.2); only where the receiver heeds that.
     pub const PUSH: Flags = Flags(4096);
 
+    /// The sender has no more data (RFC 9293 §3.6). It takes the number behind the payload.
+    pub const FIN: Flags = Flags(8192);
+
     /// Whether all of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -90,7 +93,7 @@ pub struct EcnBytes {
 }
 
 /// A segment of simulated TCP. Sequence numbers are 64-bit offsets into the byte stream and never wrap; data
-/// starts at 0 (a SYN takes no sequence number here; [`crate::Sender`] keeps it apart).
+/// starts at 0 (a SYN takes no sequence number here; [`crate::Sender`] keeps it apart), and a FIN takes the number behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment {
     /// First payload byte [B].
@@ -111,7 +114,7 @@ pub struct Segment {
     pub sack: [(u32, u32); MAX_SACK_BLOCKS],
     /// The number of SACK blocks that it carries.
     pub sack_count: u8,
-    /// SYN, ACK, ECN and reservation bits.
+    /// SYN, FIN, ACK, ECN and reservation bits.
     pub flags: Flags,
     /// Size on the wire, headers and counted options included [B].
     pub wire_size: u16,
@@ -121,6 +124,11 @@ pub struct Segment {
 const BELOW: u32 = 1 << 31;
 
 impl Segment {
+    /// The number behind the last one that it takes: that of its FIN, if it has one, or else of its payload [B].
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.flags.has(Flags::FIN))
+    }
+
     /// The data that arrived twice, if the first SACK block reports that: it lies below `ack`, or inside of the second
     /// block. Source: RFC 2883 §4.
     pub fn duplicate_block(&self) -> Option<(u64, u64)> {

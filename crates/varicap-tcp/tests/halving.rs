@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{MSS, Script, config, ms};
-use varicap_tcp::congestion::{CubicConfig, Halving, VegasConfig};
+use varicap_tcp::congestion::{CubicConfig, Halving, Rounding, VegasConfig};
 use varicap_tcp::{Congestion, EcnMode, Flags, Recovery, State, TcpConfig};
 use varicap_units::Amount;
 
@@ -102,5 +102,69 @@ fn a_loss_in_the_window_of_an_echo_reduces_again_unless_once() {
         script.at(ms(300)).ack(sent + MSS);
         script.duplicates(3);
         assert_eq!((script.sender.counters().fast_retransmits, script.cwnd()), (2, expected / 2));
+    }
+}
+
+/// A sender whose window of `window` segments is lost whole.
+fn lost_whole(window: u64, initial: TcpConfig) -> Script {
+    let initial_window = Amount::Packets(window);
+    Script::greedy(&TcpConfig { initial_window, initial_ssthresh: Amount::Packets(64), ..initial })
+}
+
+/// ssthresh after each of the first three expiries [MSS].
+fn at_expiries(mut script: Script) -> Vec<f64> {
+    let mut found = Vec::new();
+    for time in [1000, 3000, 7000] {
+        script.at(ms(time));
+        found.push(script.sender.ssthresh().unwrap().as_u64() as f64 / MSS as f64);
+    }
+    assert_eq!(script.sender.counters().timeouts, 3);
+    found
+}
+
+/// RFC 5681 §3.1 holds ssthresh while the same segment times out; 4.3BSD and ns-2 halve what is left of the window.
+#[test]
+fn each_expiry_halves_again_if_it_is_to() {
+    for (window, first) in [(1, 2.0), (2, 2.0), (5, 2.5), (12, 6.0), (13, 6.5)] {
+        for halving in ALL {
+            let initial = TcpConfig { halving, ..config(Recovery::NewReno, 1) };
+            assert_eq!(at_expiries(lost_whole(window, initial.clone())), [first; 3], "{window} {halving:?}");
+            let each = TcpConfig { halve_at_each_timeout: true, ..initial };
+            assert_eq!(at_expiries(lost_whole(window, each)), [first, 2.0, 2.0], "{window} {halving:?}");
+        }
+    }
+}
+
+#[test]
+fn rounding_leaves_whole_segments_in_ssthresh_and_in_the_window_or_not() {
+    for (rounding, cwnd, ssthresh) in
+        [(Rounding::None, 4500, 4500), (Rounding::Ssthresh, 4500, 4000), (Rounding::Window, 4000, 4000)]
+    {
+        for recovery in [Recovery::Reno, Recovery::NewReno] {
+            let halving = Halving::OfferedWindow;
+            let mut script = lost_whole(9, TcpConfig { halving, rounding, ..config(recovery, 1) });
+            script.at(ms(100)).duplicates(3);
+            let found = (script.sender.cwnd().as_u64(), script.sender.ssthresh().unwrap().as_u64());
+            assert_eq!(found, (cwnd, ssthresh), "{rounding:?} {recovery:?}");
+        }
+        let mut script = lost_whole(9, TcpConfig { rounding, ..config(Recovery::Reno, 1) });
+        script.at(ms(1000));
+        assert_eq!(script.sender.ssthresh().unwrap().as_u64(), ssthresh, "{rounding:?}");
+    }
+}
+
+/// A control without Reno's arithmetic has the option, too: it hears of each expiry as of a first one.
+#[test]
+fn each_expiry_halves_for_every_control() {
+    let cubic = Congestion::Cubic(CubicConfig::default());
+    for (each, expected) in [(false, [14.0, 14.0, 14.0]), (true, [14.0, 2.0, 2.0])] {
+        let halving = Halving::Window;
+        let initial = TcpConfig {
+            congestion: cubic.clone(),
+            halving,
+            halve_at_each_timeout: each,
+            ..config(Recovery::NewReno, 1)
+        };
+        assert_eq!(at_expiries(lost_whole(20, initial)), expected);
     }
 }

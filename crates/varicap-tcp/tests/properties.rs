@@ -123,7 +123,10 @@ impl World {
                 self.receiver.read(Bytes::new(application.portion.unwrap_or(MSS)));
             }
             self.settle(now);
-            if self.sender.is_done() {
+            if self.receiver.has_ended() {
+                self.receiver.close();
+            }
+            if self.sender.is_over() && !self.receiver.is_closing() {
                 break;
             }
             let arrival = self.flying.peek().map_or(Time::NEVER, |Reverse(next)| next.0);
@@ -178,7 +181,8 @@ fn timers() -> impl Strategy<Value = Timer> {
     prop_oneof![
         Just(Timer::default()),
         Just(Timer::Rfc6298(short)),
-        Just(Timer::Linux(LinuxTimer::default())),
+        // All data arrives where nobody gives up.
+        Just(Timer::Linux(LinuxTimer { retries2: 255, syn_retries: 127, ..LinuxTimer::default() })),
         Just(Timer::Ticks(TickTimer { tick: Span::from_millis(100), ..TickTimer::default() })),
         Just(Timer::Multiple(MultipleTimer::default())),
         Just(Timer::Multiple(MultipleTimer {
@@ -246,7 +250,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
             1u64..12,
             prop_oneof![Just(Amount::Unlimited), (1u64..2000).prop_map(|b| Amount::Bytes(Bytes::new(b)))],
         ),
-        any::<[bool; 8]>(),
+        any::<[bool; 9]>(),
         (1u32..5, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>(), any::<bool>(), ecn()),
         (pacings(), prop_oneof![Just(Nagle::Off), Just(Nagle::Rfc896), Just(Nagle::Minshall)]),
     );
@@ -277,6 +281,7 @@ fn configs() -> impl Strategy<Value = TcpConfig> {
                 restart_after_idle: switches[5],
                 window_inflation: switches[6],
                 dsack: switches[7],
+                fin: switches[8],
                 duplicate_acks: dup,
                 max_burst: burst,
                 pacing,
@@ -398,7 +403,7 @@ proptest! {
             let now = Time::ZERO + wait;
             receiver.push(now, &segment);
             while let Some(ack) = receiver.poll(now) {
-                prop_assert_eq!(ack.ack, receiver.delivered());
+                prop_assert_eq!(ack.ack, receiver.delivered() + u64::from(receiver.has_ended()));
             }
         }
     }

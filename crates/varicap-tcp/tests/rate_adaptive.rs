@@ -43,6 +43,7 @@ fn window(config: &RateAdaptiveWindowConfig, ssthresh: u64, packet: u64) -> Rate
         initial_window: Bytes::new(10 * MSS),
         initial_ssthresh: Bytes::new(ssthresh),
         counting: Counting::Acks,
+        rounding: varicap_tcp::congestion::Rounding::None,
     };
     RateAdaptiveWindow::new(config, &start)
 }

@@ -129,8 +129,8 @@ fn without_the_application_the_timer_sends_nothing() {
     let mut script = Script::reserved(&plain(Recovery::Reno, 1), &timed, 2500);
     script.at(ms(20)).expect(&[0..1000, 1000..2000, 2000..2500]);
     script.sender.close();
-    script.at(ms(50)).ack(2500);
-    assert!(script.sender.is_done());
+    script.at(ms(50)).ack(2501);
+    assert!(script.sender.is_done(), "the FIN, too");
     script.at(ms(60));
     assert_eq!(script.sender.poll_at(), Time::NEVER);
 }

@@ -3,6 +3,8 @@
 
 use crate::common;
 
+use proptest::prelude::*;
+
 use common::{MSS, Script, answer, config, data, ms, nth, segments};
 use varicap_tcp::congestion::CubicConfig;
 use varicap_tcp::{
@@ -256,6 +258,96 @@ fn a_window_update_waits_for_a_whole_segment() {
     assert!(receiver.poll(ms(10)).is_none());
     receiver.read(Bytes::new(1));
     assert_eq!(receiver.poll(ms(10)).map(|ack| (ack.ack, ack.window)), Some((4 * MSS, MSS as u32)));
+}
+
+/// §4.2.3.3, RFC 9293 §3.8.6.2.2 (MUST-39): nor is less told by any other acknowledgement, such as the answer to a probe.
+#[test]
+fn the_answer_to_a_probe_tells_of_no_small_opening() {
+    let (_, mut receiver) = full();
+    receiver.read(Bytes::new(100));
+    let probe = Segment { seq: 4 * MSS, len: 1, wire_size: 41, ..Segment::default() };
+    let told = |receiver: &mut Receiver, at: u64| {
+        let acks = answer(receiver, ms(at), &probe);
+        acks.iter().map(|ack| (ack.ack / MSS, ack.window)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut receiver, 10), [(4, 0)]);
+    receiver.read(Bytes::new(MSS - 101));
+    assert_eq!(told(&mut receiver, 11), [(4, 0)]);
+    // Now it is a segment, and the probe's byte has room.
+    receiver.read(Bytes::new(1));
+    assert_eq!(receiver.poll(ms(12)).map(|ack| ack.window), Some(MSS as u32));
+    assert_eq!(told(&mut receiver, 13), [(4, MSS as u32 - 1)]);
+}
+
+/// A buffer without a limit is never full, and no read is news.
+#[test]
+fn a_buffer_without_a_limit_offers_the_largest_window_whatever_waits() {
+    let mut receiver = receiver(&config(Recovery::Sack, 10));
+    receiver.read_on_demand();
+    for number in 0..8 {
+        assert_eq!(answer(&mut receiver, ms(number), &data(number))[0].window, 1 << 30);
+    }
+    receiver.read(Bytes::MAX);
+    assert!(receiver.poll(ms(9)).is_none());
+}
+
+/// The same where the buffer is smaller than two segments: half of it is enough.
+#[test]
+fn of_a_small_buffer_half_is_worth_telling() {
+    let config = TcpConfig { receive_window: Amount::Bytes(Bytes::new(1500)), ..config(Recovery::Sack, 10) };
+    let mut receiver = receiver(&config);
+    receiver.read_on_demand();
+    for seq in [0, 500, 1000] {
+        answer(&mut receiver, ms(0), &Segment { seq, len: 500, wire_size: 540, ..Segment::default() });
+    }
+    receiver.read(Bytes::new(749));
+    assert!(receiver.poll(ms(1)).is_none());
+    assert_eq!(receiver.acknowledge(ms(1)).window, 0, "not with data of this host either");
+    receiver.read(Bytes::new(1));
+    assert_eq!(receiver.poll(ms(1)).map(|ack| ack.window), Some(750));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// RFC 9293 §3.8.6.2.2: whatever arrives and is read, in whatever order, the right edge that is told never moves left, and
+    /// once it has stuck never by less than a segment or half of the buffer.
+    #[test]
+    fn an_edge_that_has_stuck_moves_by_a_segment_or_half_of_the_buffer(
+        buffer in 1u64..9000,
+        events in prop::collection::vec((0u8..6, 1u64..2500), 1..200),
+        ack in prop_oneof![Just(AckPolicy::Every), Just(AckPolicy::default()), Just(AckPolicy::Delayed(DelayedAck::linux()))],
+    ) {
+        let receive_window = Amount::Bytes(Bytes::new(buffer));
+        let config = TcpConfig { receive_window, ack, ..config(Recovery::Sack, 10) };
+        let mut receiver = Receiver::new(&config, Time::ZERO);
+        receiver.read_on_demand();
+        let least = MSS.min(buffer / 2).max(1);
+        let (mut edge, mut told, mut now) = (buffer, 0, Time::ZERO);
+        for (kind, size) in events {
+            now += Span::from_millis(7);
+            let segment = |seq: u64| Segment { seq, len: size.min(MSS) as u32, wire_size: 1040, ..Segment::default() };
+            let next = receiver.delivered();
+            match kind {
+                0 | 1 => _ = receiver.push(now, &segment(next)),
+                2 => _ = receiver.push(now, &segment(next + size)),
+                3 => _ = receiver.push(now, &Segment { seq: edge, len: 1, ..Segment::default() }),
+                4 => receiver.read(Bytes::new(size)),
+                _ => receiver.read(Bytes::MAX),
+            }
+            while let Some(ack) = receiver.poll(now) {
+                let right = ack.ack + u64::from(ack.window);
+                let was_stuck = edge - told < buffer;
+                prop_assert!(right == edge || right > edge && (!was_stuck || right - edge >= least), "{edge} to {right}");
+                prop_assert!(u64::from(ack.window) <= buffer);
+                (edge, told) = (right, ack.ack);
+            }
+        }
+        // All that waits is read: the window is told to be whole again.
+        receiver.read(Bytes::MAX);
+        let whole = receiver.acknowledge(now).window;
+        prop_assert!(u64::from(whole) + least > buffer, "{whole} of {buffer}");
+    }
 }
 
 #[test]

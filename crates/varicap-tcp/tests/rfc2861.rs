@@ -122,6 +122,7 @@ fn ssthresh_remembers_the_window_of_every_control() {
             initial_window: Bytes::new(40 * MSS),
             initial_ssthresh: Bytes::new(4 * MSS),
             counting: Counting::Segments,
+            rounding: varicap_tcp::congestion::Rounding::None,
         };
         let mut control = Controller::new(&congestion, &start);
         control.on_unused(Bytes::new(16 * MSS));

@@ -5,8 +5,8 @@ use crate::common;
 use std::ops::Range;
 
 use common::{MSS, Script, answer, config, data, held, ms, nth};
-use varicap_tcp::{Receiver, Recovery, Segment, State, TcpConfig};
-use varicap_units::Time;
+use varicap_tcp::{RackConfig, Receiver, Recovery, Segment, State, TcpConfig};
+use varicap_units::{Amount, Time};
 
 fn reporting(recovery: Recovery) -> TcpConfig {
     TcpConfig { dsack: true, ..config(recovery, 10) }
@@ -159,4 +159,51 @@ fn a_sender_holds_a_duplicate_for_no_news() {
     }
     assert_eq!((script.sender.beliefs(), script.sender.state()), (before, State::Disorder));
     assert!(script.log().iter().all(|sent| sent.data != nth(4) || sent.at == ms(0)), "nothing is resent");
+}
+
+/// RFC 6675 §2 (DupAck), RFC 5681 §2: what reports duplicates shows no loss and lets nothing out, however often, in any
+/// recovery; those that go on saying the same after it do.
+#[test]
+fn a_reported_duplicate_is_no_duplicate_acknowledgement() {
+    let family = [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno];
+    let selective =
+        [Recovery::Sack, Recovery::Rack(RackConfig { tail_loss_probe: false, ..RackConfig::default() })];
+    for recovery in family.into_iter().chain(selective) {
+        let config =
+            TcpConfig { limited_transmit: true, initial_ssthresh: Amount::Packets(6), ..reporting(recovery) };
+        let mut script = Script::greedy(&config);
+        script.at(ms(100)).ack(2 * MSS);
+        script.skip();
+        for _ in 0..5 {
+            script.at(ms(101)).sack(2 * MSS, &[held(0, 1)]);
+        }
+        script.expect_nothing();
+        assert_eq!(script.sender.state(), State::Open, "{recovery:?}");
+        if !recovery.is_selective() {
+            script.duplicates(3);
+            assert!(script.log().last().is_some_and(|sent| sent.data == nth(2)), "{recovery:?}");
+        }
+    }
+}
+
+/// The same in fast recovery: no window is inflated by it (RFC 5681 §3.2 (4)), and no new data lets it out.
+#[test]
+fn a_reported_duplicate_inflates_no_window() {
+    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
+        let mut script = Script::greedy(&reporting(recovery));
+        script.at(ms(100)).ack(MSS);
+        for end in 3..=8 {
+            if recovery.is_selective() {
+                script.sack(MSS, &[held(2, end)]);
+            } else {
+                script.duplicates(1);
+            }
+        }
+        assert_eq!(script.sender.state(), State::Recovery, "{recovery:?}");
+        script.skip();
+        for _ in 0..4 {
+            script.at(ms(101)).sack(MSS, &[held(0, 1)]);
+        }
+        script.expect_nothing();
+    }
 }

@@ -51,6 +51,45 @@ fn a_genuine_timeout_resends_after_the_test() {
     assert_eq!(script.ssthresh(), 5);
 }
 
+/// RFC 5682 §3.1 (3 b): the receiver had the resent segment already, and says so before the next original arrives. That is
+/// no duplicate acknowledgement (RFC 2883; Linux d9157f6806d1), whether a probe of the tail went before or not.
+#[test]
+fn a_reported_duplicate_does_not_end_the_test() {
+    for tail_loss_probe in [false, true] {
+        let recovery = Recovery::Rack(RackConfig { tail_loss_probe, ..RackConfig::linux() });
+        let mut script = Script::offering(&TcpConfig { recovery, ..testing() }, 15 * MSS);
+        for number in 1..=5 {
+            script.at(ms(100)).ack(number * MSS);
+        }
+        script.at(ms(650));
+        assert_eq!((script.sender.state(), &script.last().data), (State::Loss, &nth(5)));
+        assert_eq!(script.sender.counters().retransmitted_packets, 1 + u64::from(tail_loss_probe));
+        script.write(10 * MSS);
+        script.at(ms(660)).ack(6 * MSS);
+        assert!(script.last().data.start >= 15 * MSS, "{:?} is no new data", script.last());
+        script.at(ms(661)).sack(6 * MSS, &[nth(5)]);
+        assert_eq!(script.sender.state(), State::Loss);
+        script.at(ms(662)).ack(7 * MSS);
+        assert_eq!(script.sender.state(), State::Open);
+        assert!(script.cwnd() >= 10, "cwnd {}", script.cwnd());
+        assert!(
+            script.log().iter().filter(|sent| sent.at >= ms(660)).all(|sent| sent.data.start >= 15 * MSS)
+        );
+    }
+}
+
+/// RFC 5682 §3.1 (3 a): what the path has doubled was not resent; the duplicate that reports it counts, as in Linux
+/// (`tcp_dsack_seen`).
+#[test]
+fn a_duplicate_of_what_was_not_resent_ends_the_test() {
+    let mut script = expired(&testing());
+    script.at(ms(410)).ack(6 * MSS);
+    script.expect(&segments(15, 2));
+    script.at(ms(411)).sack(6 * MSS, &[held(1, 4)]);
+    script.at(ms(412)).ack(7 * MSS);
+    assert_eq!(script.sender.state(), State::Loss);
+}
+
 /// RFC 5682 §3.1 (2 b): without new data to send there is no test.
 #[test]
 fn without_new_data_a_timeout_is_taken_at_its_word() {

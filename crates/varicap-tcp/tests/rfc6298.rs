@@ -5,7 +5,7 @@ use crate::common;
 use common::{MSS, Script, config, ms, nth, segments, timer};
 use varicap_tcp::{
     Flags, MultipleTimer, Receiver, Recovery, RttBase, RttSamples, Segment, Sender, State, TcpConfig,
-    TickTimer, Timer,
+    TickSamples, TickTimer, Timer,
 };
 use varicap_units::{Bytes, Span, Time};
 
@@ -210,17 +210,56 @@ fn a_tick_timer_fires_on_the_clocks_ticks() {
     let mut script = Script::greedy(&with_timer(ticks(500)));
     script.at(ms(130)).ack(MSS);
     script.skip();
-    // No tick passed: SRTT = 0, and two ticks is the minimum; the tick under way counts.
-    assert_eq!(script.sender.poll_at(), ms(1000));
-    script.at(ms(1000));
-    script.expect_at(ms(1000), nth(1));
+    // No tick passed, but `t_rtt` begins with one: SRTT 1, RTTVAR 0.5, RTO 3; the tick under way counts.
+    assert_eq!(script.sender.poll_at(), ms(1500));
+    script.at(ms(1500));
+    script.expect_at(ms(1500), nth(1));
 }
 
 #[test]
 fn a_tick_timer_counts_the_ticks_that_passed() {
-    // 350 ms from 0 crosses three ticks of 100 ms: SRTT 3, RTTVAR 1.5, RTO 3 + 6.
-    assert_eq!(rto_after(ticks(100), &[350]), Span::from_millis(900));
-    assert_eq!(rto_after(ticks(100), &[50]), Span::from_millis(200));
+    // 350 ms from 0 crosses three ticks of 100 ms, and a first sample counts one more: SRTT 4, RTTVAR 2, RTO 4 + 8.
+    assert_eq!(rto_after(ticks(100), &[350]), Span::from_millis(1200));
+    assert_eq!(rto_after(ticks(100), &[50]), Span::from_millis(300));
+}
+
+/// 4.3BSD-Tahoe adds two deviations; ns rounds samples in its own way, and counts a tick at least.
+#[test]
+fn a_tick_timer_has_the_deviations_and_samples_that_it_is_given() {
+    let with = |samples, deviations| {
+        let tick = Span::from_millis(100);
+        Timer::Ticks(TickTimer { tick, samples, deviations, ..TickTimer::default() })
+    };
+    let rto = |samples, deviations, rtt| rto_after(with(samples, deviations), &[rtt]).as_nanos() / 1_000_000;
+    assert_eq!(rto(TickSamples::Crossed, 4, 350), 1200);
+    assert_eq!(rto(TickSamples::Crossed, 2, 350), 800);
+    assert_eq!(rto(TickSamples::AtLeastOne, 4, 350), 900);
+    assert_eq!(rto(TickSamples::AtLeastOne, 4, 30), 300);
+    assert_eq!(rto(TickSamples::Nearest, 4, 350), 1200);
+    assert_eq!(rto(TickSamples::Nearest, 4, 349), 900);
+    assert_eq!(rto(TickSamples::Nearest, 4, 30), 300);
+}
+
+#[test]
+fn a_tick_timer_that_is_not_on_ticks_is_over_when_its_time_is() {
+    for (on_tick, due) in [(true, 1500), (false, 1630)] {
+        let timer = Timer::Ticks(TickTimer { on_tick, ..TickTimer::default() });
+        let mut script = Script::greedy(&with_timer(timer));
+        script.at(ms(130)).ack(MSS);
+        assert_eq!(script.sender.poll_at(), ms(due));
+    }
+}
+
+#[test]
+fn a_tick_timer_backs_off_no_further_than_it_may() {
+    let maximum = Span::from_secs(1_000_000);
+    let timer = Timer::Ticks(TickTimer { maximum, on_tick: false, ..TickTimer::default() });
+    let mut script = Script::greedy(&with_timer(timer));
+    for expected in [12, 24, 48, 96, 192, 384, 384, 384] {
+        let due = script.sender.poll_at();
+        script.at(due);
+        assert_eq!(script.sender.rto(), Span::from_secs(expected));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use varicap_tcp::{
     AckPolicy, Congestion, DelayedAck, EcnMode, Flags, RackConfig, Receiver, Recovery, Segment, Sender,
     TcpConfig,
 };
-use varicap_units::{Bytes, Time};
+use varicap_units::{Amount, Bytes, Time};
 
 fn config(congestion: Congestion) -> TcpConfig {
     TcpConfig {
@@ -160,9 +160,10 @@ fn a_loss_after_a_mark_is_an_event_of_its_own() {
     let reno = Congestion::Reno(RenoConfig::default());
     let recoveries =
         [Recovery::Rack(RackConfig { tail_loss_probe: false, ..RackConfig::default() }), Recovery::Sack];
-    for (congestion, marked, lost) in [(slight, 19, 9..=10), (reno, 10, 10..=10)] {
+    // The mark itself counts in alpha: 20 (1 - (0.1 x 15/16 + 1/16) / 2).
+    for (congestion, marked, lost) in [(slight, 18, 9..=10), (reno, 10, 10..=10)] {
         for recovery in recoveries {
-            for is_timeout in if marked == 19 { vec![false, true] } else { vec![false] } {
+            for is_timeout in if marked == 18 { vec![false, true] } else { vec![false] } {
                 let config = TcpConfig {
                     congestion: congestion.clone(),
                     ecn: EcnMode::Classic,
@@ -184,4 +185,55 @@ fn a_loss_after_a_mark_is_an_event_of_its_own() {
             }
         }
     }
+}
+
+/// A sender of DCTCP with gain 1 and no alpha yet, in congestion avoidance, hears of one mark after `quiet` round trips
+/// without any: by which share of it the window falls, and ssthresh with it.
+fn falls(recovery: Recovery, halving: Halving, ecn: EcnMode, quiet: u64) -> f64 {
+    let congestion = Congestion::Dctcp(DctcpConfig { gain: 1.0, initial_alpha: 0.0 });
+    let initial_ssthresh = Amount::Packets(10);
+    let mut script =
+        Script::greedy(&TcpConfig { congestion, halving, ecn, initial_ssthresh, ..config_of(recovery, 10) });
+    let answer = |ack: u64, marked: bool| {
+        let accurate = ecn != EcnMode::Off;
+        let (now, flags) =
+            (ms(100 * (quiet + 1)), if marked && !accurate { Flags::ECE } else { Flags::default() });
+        let count = if accurate { 5 + u32::from(marked) } else { 0 };
+        let flags = Flags::ACK.with(flags).with(Flags::of_ace(count));
+        Segment { ack, sent_at: now, echo: now, window: u32::MAX, flags, wire_size: 40, ..Segment::default() }
+    };
+    for round in 1..=quiet {
+        let (base, sent) = (script.sender.counters().acked_bytes, script.sender.sent());
+        script.at(ms(100 * round));
+        for ack in (base / MSS + 1)..=(sent / MSS) {
+            script.push(Segment { echo: ms(100 * (round - 1)), ..answer(ack * MSS, false) });
+        }
+    }
+    let (acked, before) = (script.sender.counters().acked_bytes, script.sender.cwnd().as_u64());
+    script.at(ms(100 * (quiet + 1))).push(answer(acked + MSS, true));
+    assert_eq!(script.sender.ssthresh(), Some(script.sender.cwnd()), "{ecn:?}");
+    1.0 - script.sender.cwnd().as_u64() as f64 / before as f64
+}
+
+/// §3.3: alpha moves by the acknowledgement that ends a window of data (steps 4 to 7), and then the window falls by it (step
+/// 8), whichever recovery and feedback there is and whatever the window falls from. With the order turned round the first
+/// mark would move nothing.
+#[test]
+fn alpha_is_up_to_date_when_the_window_falls() {
+    for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack(RackConfig::default())] {
+        for (halving, ecn) in variants() {
+            let by = |quiet| falls(recovery, halving, ecn, quiet);
+            // The very first acknowledgement ends a window: all of what it acknowledges was marked.
+            assert_eq!(by(0), 0.5, "{recovery:?}, {halving:?}, {ecn:?}");
+            // Of the next window a tenth or so.
+            assert!((0.04..0.06).contains(&by(1)), "{} {recovery:?}, {halving:?}, {ecn:?}", by(1));
+            assert!((0.04..0.06).contains(&by(3)), "{} {recovery:?}, {halving:?}, {ecn:?}", by(3));
+        }
+    }
+}
+
+fn variants() -> impl Iterator<Item = (Halving, EcnMode)> {
+    let accurate = EcnMode::Accurate(varicap_tcp::AccurateEcn::default());
+    let feedback = [EcnMode::Off, accurate];
+    feedback.into_iter().flat_map(|ecn| [Halving::FlightSize, Halving::Window].map(|halving| (halving, ecn)))
 }

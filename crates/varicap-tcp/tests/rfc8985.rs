@@ -5,8 +5,10 @@ use crate::common;
 use common::*;
 use varicap_tcp::congestion::{Counting, CubicConfig, RenoConfig, VegasConfig};
 use varicap_tcp::{
-    Congestion, EchoCheck, EcnMode, Flags, Order, RackConfig, Recovery, Segment, State, TcpConfig,
+    Congestion, EchoCheck, EcnMode, Flags, LinuxTimer, MultipleTimer, Order, RackConfig, Recovery,
+    Rfc6298Timer, Segment, State, TcpConfig, Timer,
 };
+use varicap_units::{Span, Time};
 
 /// RACK-TLP as the standard has it: SACK, a probe of the tail, the window halved at once.
 fn by_time(initial_window: u64) -> TcpConfig {
@@ -468,5 +470,59 @@ fn where_order_is_seldom_kept_what_is_sacked_opens_the_window() {
         script.sack(0, &[held(lowest, lowest + 1), held(9, 10)]);
         script.ack(10 * MSS);
         assert_eq!((script.cwnd(), script.sender.state()), (grown, State::Open), "down to {lowest}");
+    }
+}
+
+/// When a tail of `sizes` is probed, with an RTT of 100 ms and this timer.
+fn probed_at(timer: Timer, sizes: &[u64]) -> Time {
+    let mut script = Script::offering(&TcpConfig { timer, ..by_time(10) }, MSS);
+    script.at(ms(100)).ack(MSS);
+    for &size in sizes {
+        script.write(size);
+    }
+    script.skip();
+    let due = script.sender.poll_at();
+    script.at(due);
+    assert_eq!(script.sender.counters().retransmitted_packets, 1, "{timer:?}");
+    script.last().at
+}
+
+/// §7.2: the probe of a single segment waits for a delayed acknowledgement, too: TLP.max_ack_delay, or in Linux the least RTO
+/// of the flow (`tcp_schedule_loss_probe`), and never longer than the RTO. That of several segments does not.
+#[test]
+fn the_probe_of_a_single_segment_waits_for_the_least_rto_or_for_200_ms() {
+    let linux = |minimum: u64| {
+        let minimum = Span::from_millis(minimum);
+        Timer::Linux(LinuxTimer { minimum, wheel: false, ..LinuxTimer::default() })
+    };
+    // The RTO: 100 ms + max(200 ms, minimum).
+    for (minimum, at) in [(4, 304), (40, 340), (60, 360), (200, 400), (400, 600), (1000, 1200), (3000, 3200)]
+    {
+        assert_eq!(probed_at(linux(minimum), &[MSS]), ms(at), "{minimum} ms");
+        assert_eq!(probed_at(linux(minimum), &[MSS, MSS]), ms(302), "{minimum} ms, two segments");
+        assert_eq!(probed_at(linux(minimum), &[100, 200]), ms(302), "{minimum} ms, two short ones");
+    }
+    for minimum in [300, 350, 450, 1000, 4000] {
+        let at = 100 + minimum.clamp(300, 400);
+        assert_eq!(probed_at(timer(minimum, 1), &[MSS]), ms(at), "{minimum} ms");
+    }
+    let multiple = |factor| Timer::Multiple(MultipleTimer { factor, ..MultipleTimer::default() });
+    assert_eq!(probed_at(multiple(3.5), &[MSS]), ms(450));
+    assert_eq!(probed_at(multiple(9.0), &[MSS]), ms(500));
+}
+
+/// §7.2: without a sample a tail is probed after a second, or at the RTO if that is shorter.
+#[test]
+fn a_first_tail_is_probed_after_a_second() {
+    for (initial, at) in [(400, 400), (1000, 1000), (3000, 1000), (6000, 1000)] {
+        let timer =
+            Timer::Rfc6298(Rfc6298Timer { initial: Span::from_millis(initial), ..Rfc6298Timer::default() });
+        let mut script = Script::offering(&TcpConfig { timer, ..by_time(10) }, 2 * MSS);
+        script.at(ms(at));
+        assert_eq!(
+            (script.last().at, script.sender.counters().retransmitted_packets),
+            (ms(at), 1),
+            "{initial} ms"
+        );
     }
 }

@@ -24,6 +24,7 @@ impl Flow {
             initial_window: Bytes::new(window * MSS),
             initial_ssthresh: ssthresh,
             counting: Counting::Acks,
+            rounding: varicap_tcp::congestion::Rounding::None,
         };
         Flow { cubic: Cubic::new(config, &start), now: Time::ZERO, app_limited: false }
     }
@@ -265,6 +266,7 @@ fn a_loss_never_opens_the_window() {
         initial_window: window,
         initial_ssthresh: window,
         counting: Counting::Acks,
+        rounding: varicap_tcp::congestion::Rounding::None,
     };
     for arithmetic in [Arithmetic::Rfc9438, Arithmetic::Linux] {
         let mut cubic = Cubic::new(&CubicConfig { arithmetic, ..CubicConfig::default() }, &start);

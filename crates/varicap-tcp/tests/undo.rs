@@ -17,6 +17,7 @@ fn control(choice: &Congestion, window: u64, ssthresh: u64) -> Controller {
         initial_window: bytes(window),
         initial_ssthresh: bytes(ssthresh),
         counting: Counting::Acks,
+        rounding: varicap_tcp::congestion::Rounding::None,
     };
     Controller::new(choice, &start)
 }

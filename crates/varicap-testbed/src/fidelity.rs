@@ -42,3 +42,21 @@ impl Lateness {
         *self = Lateness::default();
     }
 }
+
+/// How punctually the thread is woken that writes to the sockets and reads from them: a receiver that reads late acknowledges
+/// late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wakes {
+    /// All that were due.
+    pub all: u64,
+    /// Those more than [`LATE`] late.
+    pub late: u64,
+}
+
+impl Wakes {
+    /// Counts a wake-up that was due at `due` and came at `now`.
+    pub fn on_wake(&mut self, due: Time, now: Time) {
+        self.all += 1;
+        self.late += u64::from(now.since(due) > LATE);
+    }
+}

@@ -176,6 +176,8 @@ pub mod ipv4 {
         pub acknowledged: Option<u32>,
         /// TCP: the segment opens the connection (SYN).
         pub is_syn: bool,
+        /// TCP: the segment ends its direction (FIN).
+        pub is_fin: bool,
         /// TCP: the segment ends the connection (FIN or RST).
         pub is_last: bool,
         /// Payload behind the headers [B].
@@ -201,6 +203,7 @@ pub mod ipv4 {
             sequence: 0,
             acknowledged: None,
             is_syn: false,
+            is_fin: false,
             is_last: false,
             payload: (transport.len() as u16).saturating_sub(8),
         };
@@ -209,6 +212,7 @@ pub mod ipv4 {
             headers.sequence = be32(transport, 4)?;
             headers.acknowledged = (flags & 0x10 != 0).then(|| be32(transport, 8)).flatten();
             headers.is_syn = flags & 2 != 0;
+            headers.is_fin = flags & 1 != 0;
             headers.is_last = flags & 5 != 0;
             headers.payload = (transport.len() as u16).saturating_sub(u16::from(transport[12] >> 4) * 4);
         }

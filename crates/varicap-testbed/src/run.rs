@@ -21,6 +21,7 @@ use crate::bpf::{BpfError, Ratcp};
 use crate::director::FlowDirector;
 use crate::emulator::Emulator;
 use crate::error::{Step, TestbedError};
+use crate::fidelity::Wakes;
 use crate::flows::{Endpoints, Samples, Surroundings};
 use crate::kernel::Kernel;
 use crate::netlink::{Netlink, RouteMetrics};
@@ -102,6 +103,8 @@ pub fn run(
             move || {
                 senders.enter()?;
                 let endpoints = Endpoints::new(network, plan, receivers, around)?;
+                // Linux acknowledges what a program has read: one that reads late would be a part of the path.
+                sys::go_next();
                 // What is sent before would wait for it, and seem to have taken that long.
                 clock.wait_for_zero();
                 serve(network, endpoints, options, &mut go_on)
@@ -128,6 +131,8 @@ pub fn run(
             + lost_outside(&receivers)?,
         samples: hosts.samples.iter().map(|samples| samples.all).sum(),
         starved_samples: hosts.samples.iter().map(|samples| samples.starved).sum(),
+        wakes: hosts.wakes.all,
+        late_wakes: hosts.wakes.late,
         warnings: warnings(&hosts.samples),
         kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
         notes: std::mem::take(&mut plan.notes),
@@ -334,6 +339,7 @@ struct Hosts {
     flows: Vec<FlowMeasure>,
     series: Vec<FlowSeries>,
     samples: Vec<Samples>,
+    wakes: Wakes,
 }
 
 fn serve(
@@ -363,11 +369,12 @@ fn serve(
     let end = Time::ZERO + network.duration;
     let totals = endpoints.sender_totals(end);
     endpoints.abort();
-    let samples = endpoints.samples;
+    let (samples, wakes) = (endpoints.samples, endpoints.wakes);
     Ok(Hosts {
         flows: finish(endpoints.meters, end, totals),
         series: series.into_iter().map(|(_, series)| series).collect(),
         samples,
+        wakes,
     })
 }
 

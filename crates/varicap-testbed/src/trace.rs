@@ -107,8 +107,9 @@ impl Trace {
         segment.len = u32::from(headers.payload);
         segment.seq = connection[own].offset(headers.sequence);
         segment.flags = flags_of(&headers, &tcp, ipv4::ecn(bytes));
-        let end = segment.seq + u64::from(segment.len);
-        if segment.len > 0 && end <= connection[own].end {
+        let end = segment.end();
+        // The receiver's direction has no data, and its FIN says nothing about round trips.
+        if (segment.len > 0 || headers.is_fin && !packet.is_reverse()) && end <= connection[own].end {
             segment.flags = segment.flags.with(Flags::RESENT);
         }
         connection[own].end = connection[own].end.max(end);
@@ -143,6 +144,7 @@ fn flags_of(headers: &ipv4::Headers, tcp: &ipv4::Tcp, ecn: u8) -> Flags {
     const CE: u8 = 3;
     let all = [
         (headers.is_syn, Flags::SYN),
+        (headers.is_fin, Flags::FIN),
         (headers.acknowledged.is_some(), Flags::ACK),
         (tcp.psh, Flags::PUSH),
         (tcp.ece, Flags::ECE),

@@ -1,6 +1,8 @@
 //! Runs of Linux's TCP. Needs root; says so and passes where it is not.
 #![cfg(target_os = "linux")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use varicap_experiment::{Network, Scenario};
 use varicap_testbed::TestbedError;
 use varicap_testbed::netns::has_rights;
@@ -26,17 +28,27 @@ fn network(flows: &str) -> Network {
     Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!()).unwrap()
 }
 
-/// A run, or nothing where it is not possible.
-fn measured(flows: &str) -> Option<Outcome> {
+/// A valid run, or nothing where it is not possible, or the machine is too busy three times.
+fn measured(flows: &str, mode: Mode) -> Option<Outcome> {
     if !has_rights() {
         eprintln!("skipped: making namespaces in a process with threads needs root");
         return None;
     }
-    let options = Options { mode: Mode::Classic, series: Some(Span::from_millis(100)), ..Options::default() };
-    Some(run(&network(flows), 1, 0, options, &mut |_| true).unwrap())
+    let options = Options { mode, series: Some(Span::from_millis(100)), ..Options::default() };
+    let mut faults = Vec::new();
+    for _ in 0..3 {
+        let outcome = run(&network(flows), 1, 0, options, &mut |_| true).unwrap();
+        faults = outcome.result.fidelity.as_ref().unwrap().faults();
+        if faults.is_empty() {
+            return Some(outcome);
+        }
+    }
+    eprintln!("skipped: the machine was too busy for three runs: {faults:?}");
+    None
 }
 
 #[test]
+#[ignore = "in real time: make test-real-time"]
 fn every_kind_of_application_gets_through() {
     let flows = r#"
         [flows.greedy]
@@ -57,7 +69,7 @@ fn every_kind_of_application_gets_through() {
         [flows.voice]
         datagrams = { rate = "64 kbit/s", size = "200 B" }
     "#;
-    let Some(Outcome { result, recorded }) = measured(flows) else { return };
+    let Some(Outcome { result, recorded }) = measured(flows, Mode::Classic) else { return };
     let flow = |name: &str| result.flows.iter().find(|row| row.name == name).unwrap();
     for row in &result.flows {
         println!(
@@ -90,6 +102,7 @@ fn every_kind_of_application_gets_through() {
 }
 
 #[test]
+#[ignore = "in real time: make test-real-time"]
 fn a_run_can_be_stopped() {
     if !has_rights() {
         eprintln!("skipped: making namespaces in a process with threads needs root");
@@ -101,19 +114,60 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
+#[ignore = "in real time: make test-real-time"]
 fn a_capped_sender_keeps_to_what_is_advertised() {
     let flows = r#"
         [flows.a]
         feedback = { estimator = { policy = { rate = "0.8 Mbit/s" } }, scone = { update = "1 s" }, cap = true }
     "#;
-    let network = network(flows);
+    let Some(outcome) = measured(flows, Mode::Classic) else { return };
+    // The level below 0.8 Mb/s is 0.7943 Mb/s.
+    let throughput = outcome.result.flows[0].throughput_bps;
+    assert!((0.77e6..0.81e6).contains(&throughput), "{throughput}");
+}
+
+/// Linux acknowledges every second segment only if a program has read what came before, so that the window opens again.
+#[test]
+#[ignore = "in real time: make test-real-time"]
+fn beside_busy_processes_every_second_segment_is_acknowledged() {
     if !has_rights() {
         eprintln!("skipped: making namespaces in a process with threads needs root");
         return;
     }
-    let options = Options { mode: Mode::Classic, ..Options::default() };
-    let outcome = run(&network, 1, 0, options, &mut |_| true).unwrap();
-    // The level below 0.8 Mb/s is 0.7943 Mb/s.
-    let throughput = outcome.result.flows[0].throughput_bps;
-    assert!((0.77e6..0.81e6).contains(&throughput), "{throughput}");
+    let toml = r#"
+        duration = "4 s"
+        [topology.dumbbell.forward]
+        capacity = "20 Mbit/s"
+        delay = "10 ms"
+        queue = { drop-tail = { limit = "2 bdp" } }
+        [flows.a]
+        tcp = { ack = "delayed" }
+    "#;
+    let network = Scenario::from_toml(toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!()).unwrap();
+    let options = Options { mode: Mode::Stock, ..Options::default() };
+    let busy = AtomicBool::new(true);
+    let outcome = std::thread::scope(|scope| {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        for _ in 0..4 * processors {
+            scope.spawn(|| {
+                while busy.load(Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
+        }
+        let outcome = run(&network, 1, 0, options, &mut |_| true);
+        busy.store(false, Ordering::Relaxed);
+        outcome.unwrap()
+    });
+    let fidelity = outcome.result.fidelity.as_ref().unwrap();
+    if !fidelity.is_prioritised {
+        eprintln!("skipped: SCHED_FIFO is not permitted");
+        return;
+    }
+    let delivered = |name: &str| {
+        outcome.result.links.iter().find(|row| row.name == name).unwrap().delivered_packets as f64
+    };
+    let (data, acks) = (delivered("forward"), delivered("reverse"));
+    assert!(2.1 * acks > data, "{acks} acknowledgements of {data} segments: {fidelity:?}");
+    assert!(20 * fidelity.late_wakes < fidelity.wakes, "{} of {}", fidelity.late_wakes, fidelity.wakes);
 }

@@ -38,7 +38,7 @@ impl Hand {
     /// Makes the controls of a run.
     pub fn factory(&self) -> Arc<ControlFactory> {
         let hand = self.clone();
-        Arc::new(move |name: &str, config: &TcpConfig| {
+        Arc::new(move |name: &str, _: &str, config: &TcpConfig| {
             let held = Held { hand: hand.clone(), mss: config.mss };
             (name == NAME).then(|| Box::new(held) as Box<dyn CongestionControl>)
         })

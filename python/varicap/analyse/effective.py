@@ -86,9 +86,14 @@ class SlottedChain:
         return cls(np.array([high, low]), np.array([[1 - change, change], [change, 1 - change]]))
 
     @cached_property
+    def share(self) -> Array:
+        """Long-run share of slots in each state, shape (n,)."""
+        return markov.stationary(self.transition)
+
+    @cached_property
     def mean(self) -> float:
         """Mean capacity per slot."""
-        return float(markov.stationary(self.transition) @ self.capacity)
+        return float(self.share @ self.capacity)
 
     @property
     def least(self) -> float:

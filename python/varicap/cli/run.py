@@ -11,9 +11,11 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
+from varicap.cli._quantities import quantity
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import InterruptedRuns, StoppedRunsError
+from varicap.results.capture import SNAPLEN, snap_length
 from varicap.results.pieces import StudyError
 from varicap.terminal import (
     BREACH,
@@ -107,6 +109,13 @@ def run(
     pcap: Annotated[
         Path | None, typer.Option(help="Write the packets of the first run for Wireshark (pcapng).")
     ] = None,
+    snaplen: Annotated[
+        str | None,
+        typer.Option(
+            help="With --pcap: as much of each packet, such as '96 B'; '0 B' stands for all of it.",
+            show_default="128 B, which all headers fit into",
+        ),
+    ] = None,
     series: Annotated[bool, typer.Option("--series", help="Record time series, and write the tables.")] = False,
     packets: Annotated[
         bool, typer.Option("--packets", help="Record what happens to each packet, and write the tables.")
@@ -146,8 +155,12 @@ def run(
     kept = output is not None or series or packets or drawn or not as_json
     if kept:
         check_folder(folder)
+    length = SNAPLEN if snaplen is None else snaplen
+    quantity("--snaplen", snap_length, length)
     if pcap is not None:
         check_file(pcap)
+    elif snaplen is not None:
+        raise typer.BadParameter("is for --pcap", param_hint="--snaplen")
     report = say_nothing if quiet else say
     try:
         with _shown(scenario.name, live, quiet) as watched:
@@ -200,7 +213,7 @@ def run(
     if drawn:
         draw(result.figure, folder / "plot.png", report)
     if pcap is not None:
-        for path in result.write_pcapng(pcap):
+        for path in result.write_pcapng(pcap, length):
             report(f"wrote {path}")
     if as_json:
         echo(json.dumps(result.summary, ensure_ascii=False))
@@ -380,7 +393,7 @@ def compare(
         fidelity = answer.get("fidelity", {})
         if faults := fidelity.get("faults"):
             say(f"{answer['engine']}: this result is not valid: {'; '.join(faults)}")
-        for warning in fidelity.get("warnings", []):
+        for warning in (*fidelity.get("warnings", []), *answer["notes"]):
             report(f"{answer['engine']}: {warning}")
     if drawn and done.runs:
         draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", report)

@@ -153,6 +153,8 @@ def sweep(
             report(
                 f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all"
             )
+    for note in done.notes:
+        report(f"note: {note}")
 
 
 def _refuse_options_of_runs(context: typer.Context, plot: bool | None) -> None:
@@ -266,8 +268,18 @@ def _design(name: str) -> "Design":
 
 
 def _object(done: "Study") -> dict[str, Any]:
-    rows = [{key: None if value != value else value for key, value in row.items()} for row in done.summary.to_pylist()]
-    return {"scenario": done.name, "points": [dict(point) for point in done.points], "summary": rows}
+    from varicap.statistics.interval import finite
+
+    rows = [
+        {key: finite(value) if isinstance(value, float) else value for key, value in row.items()}
+        for row in done.summary.to_pylist()
+    ]
+    return {
+        "scenario": done.name,
+        "points": [dict(point) for point in done.points],
+        "summary": rows,
+        "notes": done.notes,
+    }
 
 
 def _print_table(done: "Study", folder: Path) -> None:

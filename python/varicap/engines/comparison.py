@@ -25,6 +25,8 @@ MEASURES = {
     "cwnd_packets": ("cwnd", "packets", 1.0),
     "retransmitted_packets": ("resent", "packets", 1.0),
     "timeouts": ("timeouts", "", 1.0),
+    "fct_ms": ("completion", "ms", 1.0),
+    "missing_transfers": ("transfers refused or unfinished", "%", 100.0),
 }
 """What is compared, by its key in a summary: its name, its unit, and how many of the unit one is."""
 

@@ -25,6 +25,7 @@ from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.results import shown
 from varicap.results.result import Result
 from varicap.results.samples import samples
+from varicap.results.summary import range_of
 from varicap.statistics import Array, Interval, Progress
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Step:
         """What the interval says."""
         if self.percent.lo is None or self.percent.hi is None:
             return "one run"
+        if self.percent.agrees:
+            return "chance"
         if self.percent.lo > 0:
             return "too high"
         return "too low" if self.percent.hi < 0 else "chance"
@@ -117,8 +120,8 @@ class FitComparison:
         if not values.size:
             return None
         if answer == "model, fit":
-            return Interval(*(float(values[0]),) * 3)
-        return Interval.of(values)
+            return Interval.exactly(float(values[0]))
+        return Interval.of(values, within=range_of(measure))
 
     @property
     def steps(self) -> list[Step]:

@@ -172,7 +172,7 @@ def below(which: Which, end: int) -> int:
 
 
 def precision_of(summary: dict[str, Any]) -> float:
-    """The widest interval of goodput and utilisation: its half width as a share of its mean."""
+    """The widest interval of goodput and utilisation: how far it reaches from its mean, as a share of that."""
     return _widest(summary)
 
 
@@ -187,7 +187,7 @@ def more_runs(widest: float, precision: float, runs: int) -> int:
 
 
 def _widest(summary: dict[str, Any]) -> float:
-    return max((_relative_half_width(interval) for interval in _watched(summary)), default=0.0)
+    return max((_relative_reach(interval) for interval in _watched(summary)), default=0.0)
 
 
 def _watched(summary: dict[str, Any]) -> Iterable[dict[str, float | None]]:
@@ -197,10 +197,10 @@ def _watched(summary: dict[str, Any]) -> Iterable[dict[str, float | None]]:
         yield link["utilisation"]
 
 
-def _relative_half_width(interval: dict[str, float | None]) -> float:
+def _relative_reach(interval: dict[str, float | None]) -> float:
     mean, low, high = interval["mean"], interval["lo"], interval["hi"]
     if mean is None or mean == 0.0:
         return 0.0
     if low is None or high is None:
         return float("inf")
-    return (high - low) / 2 / abs(mean)
+    return max(high - mean, mean - low) / abs(mean)

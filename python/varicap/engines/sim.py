@@ -45,8 +45,8 @@ def run(
 ) -> Result:
     """Simulate a scenario: `seeds` independent replications on `jobs` cores (all of them by default).
 
-    With `precision` (say 0.02) replications are added until the half width of each 95 % interval of goodput and
-    utilisation is within that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
+    With `precision` (say 0.02) replications are added until each 95 % interval of goodput and utilisation
+    reaches no farther than that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
     the scenario says, of all runs (True) or of the first.  `controls` brings controls written in Python by the
     name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in

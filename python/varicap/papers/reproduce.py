@@ -130,10 +130,10 @@ def _to_settle(judged: Judged, spent: int) -> int:
 def _to_narrow(judged: Judged, spent: int, precision: float) -> int:
     """The effort that would narrow the interval of a claim to a share of its mean, after `spent`, or the most."""
     ours = judged.ours
-    if ours.lo is None or ours.hi is None or not (half := (ours.hi - ours.lo) / 2) > precision * abs(ours.mean):
+    if ours.lo is None or not ours.reach > precision * abs(ours.mean):
         return spent
-    wanted = spent * (half / (precision * abs(ours.mean))) ** 2 if ours.mean else math.inf
-    return math.ceil(min(wanted, MOST_EFFORT))
+    wanted = spent * (ours.near_reach / (precision * abs(ours.mean))) ** 2 if ours.mean else math.inf
+    return math.ceil(min(max(wanted, spent + 1), MOST_EFFORT))
 
 
 def maker(paper: Paper, figure: str) -> Callable[[Run], Outcome]:

@@ -108,7 +108,7 @@ def _verdict(claim: Claim, ours: Interval) -> Verdict:
 
 def _missing(claim: Claim, ours: Interval) -> int | None:
     """About how many more runs would leave both bounds outside of the interval; none if no number would."""
-    if ours.samples is None or ours.lo is None or ours.mean in claim.accept:
+    if ours.samples is None or ours.lo is None or ours.agrees or ours.mean in claim.accept:
         return None
     return claim.bounds.runs(ours, ours.samples) - ours.samples
 
@@ -116,6 +116,8 @@ def _missing(claim: Claim, ours: Interval) -> int | None:
 def _why_open(ours: Interval, missing: int | None) -> str:
     if ours.lo is None:
         return "not settled: a number without an interval"
+    if ours.agrees:
+        return "not settled: the runs agree, which says nothing of others"
     if missing is None:
         return "not settled: the mean lies on a bound"
     return f"not settled: about {missing} more runs would do"

@@ -28,8 +28,8 @@ True
 
 Whatever is not given is as the `stack` has it, or has its default:
 
->>> settings(stack="bsd-reno", initial_window="4 packets")["timer"]
-{'ticks': {'tick': '500 ms', 'minimum_ticks': 2, 'initial': '6 s', 'maximum': '64 s'}}
+>>> settings(stack="bsd-reno", initial_window="4 packets")["timer"]["ticks"]["tick"]
+'500 ms'
 
 A sender with a reservation marks what conforms to it, and may send it by a timer; the keys are those of a flow's
 ``reservation`` table.
@@ -107,7 +107,7 @@ def stacks() -> dict[str, dict[str, Any]]:
     chooses the congestion control.
 
     >>> list(stacks())
-    ['linux', 'rfc', 'bsd-tahoe', 'bsd-reno', 'ns-1', 'ns-2']
+    ['linux', 'rfc', 'bsd-tahoe', 'bsd-reno', 'ns-1', 'ns-2', 'ns-2.35']
     >>> stacks()["ns-2"]["ack"]
     {'every': {}, 'delayed': {'segments': 2, 'timeout': '100 ms'}}
     """
@@ -118,8 +118,9 @@ def stacks() -> dict[str, dict[str, Any]]:
 class CongestionControl(Protocol):
     """How much may be in flight; loss detection, retransmission and the RTO belong to the sender.
 
-    Optional attributes: ``ssthresh`` [B]; ``pacing_rate_bps``, the rate at which packets leave, headers included [b/s]
-    (None: as acknowledgements come); ``wants``, names of what the control asks of its connection, set once:
+    Optional attributes: ``ssthresh`` [B] (None or infinite: there is none yet); ``pacing_rate_bps``, the rate at which
+    packets leave, headers included [b/s] (None: as acknowledgements come); ``wants``, names of what the control asks of
+    its connection, set once:
 
     - ``"each-mark"``: every packet is ECN-capable and acknowledged by itself, and ``ack.marked`` is its own mark;
     - ``"rate-samples"``: acknowledgements say at what rate the path delivered (``ack.rate_bps``) and how the flight

@@ -14,6 +14,7 @@ from varicap.report import style
 from varicap.report.look import Look, halves, pick
 from varicap.report.measures import measure_of
 from varicap.report.transfers import completion_ms
+from varicap.results.summary import range_of
 from varicap.statistics import Interval
 from varicap.statistics.region import Region
 
@@ -54,7 +55,10 @@ def _scatter(axes: "Axes", result: "Recorded", flows: list[str], measure: str | 
         if len(pairs) == 0:
             continue
         colour = style.colour(names.index(name))
-        x, y = (Interval.of(values) for values in pairs.T)
+        x, y = (
+            Interval.of(values, within=range_of(each.column))
+            for values, each in zip(pairs.T, (delay, rate), strict=True)
+        )
         dots: dict[str, Any] = {"markersize": 2.5 * look.line, "alpha": 0.45, "markeredgewidth": 0}
         axes.plot(*pairs.T, "o", color=colour, **dots)
         region = Region.of(pairs)

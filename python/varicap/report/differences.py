@@ -24,6 +24,7 @@ _SHOWN = (
     ("loss_ratio", "retransmitted_packets"),
     ("timeouts",),
     ("fct_mean_ms",),
+    ("missing_transfers",),
 )
 """Columns of the table: of each the first measure that there is."""
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from varicap.traces import Fit
 
 _TRACE, _FIT = 0, 1
+_TO_COMPARE_S = 10.0
+"""Length of the shortest trace whose effective capacities are compared [s]."""
 
 
 def figure(fit: "Fit", name: str) -> "Figure":
@@ -87,10 +89,20 @@ def table(fit: "Fit") -> tuple[list[str], list[list[str]]]:
 def sentences(fit: "Fit") -> list[str]:
     """What one should know of a fit before using it."""
     good, said = fit.goodness, []
+    rates, finest = fit.rates_bps.tolist(), fit.resolution_bps
     # With a number that was asked for, the BIC has chosen a law alone.
     chosen = ", chosen by the BIC" if len({each.states for each in fit.tried}) > 1 else ""
     said.append(f"{fit.states} states{chosen}; {fit.hidden.slots} slots of {fit.slot_s:g} s")
-    if good.error is None:
+    if fit.asked_states is not None and fit.states < fit.asked_states:
+        said.append(f"{fit.asked_states} states were asked for: the trace does not tell so many apart")
+    said += [
+        f"states {state} and {state + 1} are {_mega(rates[state + 1] - rates[state])} Mb/s apart: slots of this trace "
+        f"tell {_mega(finest)} Mb/s apart, so these may be one"
+        for state in fit.hidden.alike
+    ]
+    if good.error is None and fit.hidden.slots * fit.slot_s >= _TO_COMPARE_S:
+        said.append("the trace does not vary over blocks of 1 s and more: there are no effective capacities to compare")
+    elif good.error is None:
         said.append("too short to compare effective capacities: at least 10 blocks of 1 s are needed")
     else:
         blocks = ", ".join(f"{block:g}" for block in good.effective)

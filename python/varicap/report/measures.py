@@ -28,7 +28,8 @@ _ALL = (
     Measure("links", "sojourn_p95_ms", "Queueing delay, 95th percentile", "ms"),
     Measure("links", "loss_ratio", "Lost packets", "%", 100.0),
     Measure("flows", "timeouts", "Timeouts", "per run"),
-    Measure("flows", "fct_mean_ms", "Flow completion time, mean", "ms"),
+    Measure("flows", "fct_mean_ms", "Flow completion time, mean of those completed", "ms"),
+    Measure("flows", "missing_transfers", "Transfers refused or unfinished", "%", 100.0),
     Measure("flows", "throughput_bps", "Throughput", "Mb/s", 1e-6),
     Measure("flows", "rtt_mean_ms", "Round-trip time, mean", "ms"),
     Measure("flows", "rtt_p99_ms", "Round-trip time, 99th percentile", "ms"),
@@ -45,7 +46,7 @@ _ALL = (
     Measure("links", "capacity_bps", "Capacity", "Mb/s", 1e-6),
 )
 
-IN_REPORTS = _ALL[:8]
+IN_REPORTS = _ALL[:9]
 """Those that a page of a study shows, if they say something."""
 
 _BY_COLUMN = {measure.column: measure for measure in _ALL}

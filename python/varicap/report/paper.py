@@ -130,7 +130,7 @@ def distances(
 
 
 def _percentage(value: float | Interval) -> str:
-    """A share as text, with half its interval.
+    """A share as text, with how far its interval reaches.
 
     >>> _percentage(Interval(0.1, 0.08, 0.12)), _percentage(-0.001)
     ('+10.0 ± 2.0 %', '-0.1 %')
@@ -139,7 +139,7 @@ def _percentage(value: float | Interval) -> str:
         return f"{100 * value:+.1f} %"
     if value.lo is None or value.hi is None:
         return f"{100 * value.mean:+.1f} %"
-    return f"{100 * value.mean:+.1f} ± {50 * (value.hi - value.lo):.1f} %"
+    return f"{100 * value.mean:+.1f} ± {100 * value.reach:.1f} %"
 
 
 def _figure(title: str, width: float, height: float) -> "tuple[Figure, Axes]":

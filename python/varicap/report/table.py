@@ -1,7 +1,7 @@
-"""The results of runs as a table, each number with the half width of its 95 % interval."""
+"""The results of runs as a table, each number with how far its 95 % interval reaches."""
 
 from collections.abc import Callable, Collection, Iterable
-from math import floor, isnan, log10
+from math import floor, isinf, isnan, log10
 from typing import Any
 
 from rich.cells import cell_len
@@ -43,7 +43,10 @@ _BOTH_HEADINGS = (
     "resent",
     "timeouts",
 )
-_TRANSFER_HEADINGS = ("flow", "transfers", "completion mean [ms]", "p50 [ms]", "p95 [ms]")
+_TRANSFER_HEADINGS = (
+    *("flow", "transfers", "refused", "unfinished", "completed"),
+    *("completion mean [ms]", "p50 [ms]", "p95 [ms]"),
+)
 
 _RESERVED_HEADINGS = ("flow", "compliant [Mb/s]", "tokens lost [kB]", "marked packets lost")
 _ARQ_HEADINGS = ("link", "link-layer packets sent", "sent again", "lost by the channel")
@@ -63,16 +66,16 @@ _MOST_DIGITS = 5  # of a mean, however small its interval
 
 
 def with_interval(mean: float | None, low: float | None, high: float | None, scale: float = 1.0) -> str:
-    """A mean and the half width of its interval, with no more digits than the interval supports.
+    """A mean and how far its interval reaches on its longer side, with no more digits than that supports.
 
     >>> with_interval(4.1234e6, 4.1e6, 4.2e6, 1e-6)
-    '4.12 ± 0.05'
+    '4.12 ± 0.08'
 
     Runs that all agree, at least in the digits that are shown, have no interval: what they have in common, such as a
-    trace, decides, and two of them say as little about others as ten.
+    trace, decides, and two of them say as little about others as ten.  Nor has what is at the end of its range in all.
 
-    >>> with_interval(289.0, 289.0, 289.0)
-    '289'
+    >>> with_interval(289.0, 289.0, 289.0), with_interval(0.0, 0.0, 0.4)
+    ('289', '0')
     >>> with_interval(0.9999999, 0.9999998, 1.0)
     '1.00000'
     >>> with_interval(12.0, None, None)
@@ -80,19 +83,23 @@ def with_interval(mean: float | None, low: float | None, high: float | None, sca
     >>> with_interval(None, None, None)
     '–'
 
-    What is not a number is not there:
+    What is not a number is not there, and a time that some transfer did not live to see is infinite:
 
     >>> with_interval(float("nan"), 0.0, 1.0), with_interval(12.0, float("nan"), float("nan"))
     ('–', '12.0')
+    >>> with_interval(float("inf"), None, None)
+    '∞'
     """
     if mean is None or isnan(mean):
         return "–"
+    if isinf(mean):
+        return "∞" if mean > 0 else "-∞"
     value = mean * scale
     if low is None or high is None or isnan(high - low):
         return significant(value, 3)
-    half = (high - low) / 2 * scale
-    if half <= 0.0:
+    if not low < mean < high:
         return significant(value, 3)
+    half = max(high - mean, mean - low) * scale
     leading = half / 10 ** floor(log10(half))
     # Two digits of a half width that begins with 1, otherwise one.
     digits = max(0, -floor(log10(half)) + (1 if leading < 1.95 else 0))
@@ -117,7 +124,7 @@ def significant(value: float, digits: int) -> str:
 def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
     """Headings and rows of each table: one for all if each flow has links of its own, else flows and links apart.
 
-    Flows that completed transfers have their times in a table after these, flows with a reservation what it brought,
+    Flows with transfers have a table after these of what became of them, flows with a reservation what it brought,
     and links with ARQ what it cost.
     """
     if summary["engine"] == "model":
@@ -133,7 +140,10 @@ def rows(summary: Summary) -> list[tuple[tuple[str, ...], list[Row]]]:
             (_LINK_HEADINGS, [_link(link) for link in _limited(links)]),
         ]
     further = (
-        (_TRANSFER_HEADINGS, [_transfers(flow) for flow in flows if flow["transfers"]]),
+        (
+            _TRANSFER_HEADINGS,
+            [_transfers(flow) for flow in flows if flow.get("offered_transfers") or flow["transfers"]],
+        ),
         (_RESERVED_HEADINGS, [_reserved(flow) for flow in flows if flow.get("lost_tokens_bytes") is not None]),
         (_ARQ_HEADINGS, [_arq(link) for link in links if link.get("transmissions")]),
     )
@@ -327,7 +337,8 @@ def _exact_or(value: float) -> str:
 
 def _transfers(flow: Summary) -> Row:
     cell = _cell(flow)
-    return [flow["name"], cell("transfers"), cell("fct_ms"), cell("fct_ms.p50"), cell("fct_ms.p95")]
+    counts = ("offered_transfers", "refused_transfers", "unfinished_transfers", "transfers")
+    return [flow["name"], *(cell(key) for key in (*counts, "fct_ms", "fct_ms.p50", "fct_ms.p95"))]
 
 
 def _reserved(flow: Summary) -> Row:

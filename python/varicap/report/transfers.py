@@ -40,8 +40,10 @@ def _of_run(rows: pa.Table, warmup_s: float, count: int) -> Array:
     low, time = _numbers(rows, "seq_bytes"), _numbers(rows, "time_ns")
     high = low + _numbers(rows, "payload_bytes")
     size = np.zeros(len(connections), np.int64)
-    np.maximum.at(size, which, high)
-    came = (high > low) & pc.equal(rows["event"], "delivery").to_numpy()
+    # What closes a connection is numbered behind its data.
+    has_data = high > low
+    np.maximum.at(size, which[has_data], high[has_data])
+    came = has_data & pc.equal(rows["event"], "delivery").to_numpy()
     links = rows["link"].cast(pa.string()).to_numpy()
     came &= links == _last_link(links[came], time[came])
     order = np.lexsort((time[came], which[came]))

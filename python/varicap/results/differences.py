@@ -46,7 +46,8 @@ def differences(flows: pa.Table, links: pa.Table, reference: str | None = None) 
             continue
         # Flows of one group share their links, which do not differ from themselves.
         for measure, table in (of_flows if groups[name] == groups[first] else {**of_flows, **of_links}).items():
-            paired = (table[name] - table[first])[None]
+            with np.errstate(invalid="ignore"):  # of two infinite values
+                paired = (table[name] - table[first])[None]
             (difference,), (low,), (high,) = intervals(paired)
             both = np.isfinite(paired[0])
             if not both.any():

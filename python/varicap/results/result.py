@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import varicap._core as _core
+from varicap.results.capture import SNAPLEN, snap_length
 from varicap.results.manifest import Request, copy_traces, describe, sha256, values_sha256, write_json
 from varicap.results.tables import Recorded, arrow
 
@@ -49,12 +50,14 @@ class Result(Recorded):
         # By run, then by time; a link reports its departures when it is looked at, hence the sorting.
         return rows.take(np.lexsort((rows["time_ns"].to_numpy(), rows["replication"].to_numpy())))
 
-    def write_pcapng(self, path: str | Path) -> list[Path]:
+    def write_pcapng(self, path: str | Path, snaplen: str = SNAPLEN) -> list[Path]:
         """Write the packets of the first run for Wireshark, a file for each isolated flow; returns the files.
 
-        Empty unless the run recorded packets.
+        Of each packet the file has its first `snaplen` bytes, as tcpdump's ``-s``; ``"0 B"`` stands for all.
+        All headers fit into the default, and what follows them is zeros.
+        Empty unless the run recorded packets.  Raises ``ValueError`` for a `snaplen` that is no size.
         """
-        return self.data.write_pcapng(Path(path))
+        return self.data.write_pcapng(Path(path), snap_length(snaplen))
 
     def tables(self) -> dict[str, pa.Table]:
         """Every table that was recorded, by the name of its file."""

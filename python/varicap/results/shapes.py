@@ -36,6 +36,7 @@ _FLOW = {
     "goodput_of_capacity": Maybe(_MEAN),
     "runs_differ": Maybe(str),
     "ci95": Each([_NUMBER]),
+    **dict.fromkeys(("offered_transfers", "refused_transfers", "unfinished_transfers"), Maybe(_NUMBER)),
     **dict.fromkeys(("transfers", "lost_tokens_bytes", "retransmitted_packets", "timeouts"), _NUMBER),
 }
 _LINK = {

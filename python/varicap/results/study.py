@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import pyarrow as pa
 
 from varicap.results import shown
-from varicap.results.summary import Point, Tables, summarise
+from varicap.results.summary import Point, Tables, missing_transfers, summarise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,6 +39,11 @@ class Study:
     def summary(self) -> pa.Table:
         """Each measure at each point with its interval, and its difference from point 0."""
         return summarise(self.tables, self.points)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What a reader should know before relying on its numbers."""
+        return missing_transfers(self.flows, len(self.points))
 
     def figure(self, **looks: Unpack[shown.Looks]) -> "Figure":
         """Goodput over the first axis, with intervals; a panel for each value of the further axes.

@@ -6,15 +6,18 @@ narrower than the two intervals suggest wherever the points' runs go up and down
 points have; `difference_base` is the mean of point 0 over these, to which the difference can be related.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from varicap.statistics import Array, intervals
+import varicap._core as _core
+from varicap.statistics import Array, Range, intervals
 
 Point: TypeAlias = tuple[tuple[str, str], ...]
 """Values by their dotted path, in the notation of scenario files."""
@@ -29,6 +32,7 @@ _COLUMNS = (
     *("difference", "difference_lo", "difference_hi", "difference_runs", "difference_base"),
 )
 _NOT_MEASURES = ("point", "replication", "seed", "flows")
+_FEW_MISSING = 0.01  # of transfers, as for a note on runs
 WATCHED = {"flows": "goodput_bps", "links": "utilisation"}
 """The measures to which `precision` applies, by table."""
 
@@ -46,7 +50,8 @@ class Block:
 
 def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
     """A row for each point, item and measure: mean over the replications, interval, difference from point 0."""
-    parts = [part for kind in KINDS for part in _lines(kind, tables[kind])]
+    exact = repeated(tables)
+    parts = [part for kind in KINDS for part in _lines(kind, tables[kind], exact)]
     columns = {name: _joined([part[place] for part in parts]) for place, name in enumerate(_COLUMNS)}
     settings = [dict(point) for point in points]
     chosen = {path: Texts(columns["point"], [point[path] for point in settings]).plain() for path, _ in points[0]}
@@ -72,7 +77,7 @@ def _joined(parts: "Sequence[NDArray[Any] | Texts]") -> "NDArray[Any] | pa.Array
     return pa.concat_arrays(texts) if texts else np.concatenate([part for part in parts if not isinstance(part, Texts)])
 
 
-def _lines(kind: str, rows: pa.Table) -> "Iterator[tuple[NDArray[Any] | Texts, ...]]":
+def _lines(kind: str, rows: pa.Table, exact: frozenset[int]) -> "Iterator[tuple[NDArray[Any] | Texts, ...]]":
     """The columns of the summary for one table, point by point."""
     measures = measures_of(rows)
     units = [unit_of(rows.schema.field(name)) for name in measures]
@@ -85,7 +90,7 @@ def _lines(kind: str, rows: pa.Table) -> "Iterator[tuple[NDArray[Any] | Texts, .
     for block in blocks:
         count, runs, items, _ = block.values.shape
         size = items * len(measures)
-        statistics = (*intervals(block.values), *_differences(first, block))
+        statistics = (*_intervals(block, measures, exact), *_differences(first, block))
         found.append(
             (
                 np.repeat(block.points, size),
@@ -108,6 +113,46 @@ def _lines(kind: str, rows: pa.Table) -> "Iterator[tuple[NDArray[Any] | Texts, .
         runs_of[order],
         *(column[order] for column in numbers),
     )
+
+
+def _intervals(block: Block, measures: Sequence[str], exact: frozenset[int]) -> tuple[Array, Array, Array]:
+    """Each measure's mean with its interval, by its range; none has a width where all runs of a point are one."""
+    mean, low, high = intervals(block.values, ranges_of(measures))
+    is_exact = np.isin(block.points, [*exact]).reshape(-1, 1, 1) & ~np.isnan(low)
+    return mean, np.where(is_exact, mean, low), np.where(is_exact, mean, high)
+
+
+def repeated(tables: Tables) -> frozenset[int]:
+    """The points whose runs are identical in every number, for nothing random reaches them: they are exact."""
+    same: dict[int, bool] = {}
+    for block in (block for kind in KINDS for block in blocks_of(tables[kind])):
+        for point, is_one in zip(block.points.tolist(), _are_one(block.values).tolist(), strict=True):
+            same[point] = same.get(point, True) and is_one
+    return frozenset(point for point, is_one in same.items() if is_one)
+
+
+def _are_one(values: Array) -> NDArray[np.bool_]:
+    """Of each point, whether its runs are the same; what is not there is the same as what is not."""
+    first = values[:, :1]
+    same = (values == first) | (np.isnan(values) & np.isnan(first))
+    return np.asarray(same.all(axis=(1, 2, 3)))
+
+
+@cache
+def _ranges() -> Mapping[str, Range]:
+    """The range of each measure, as the engine declares it with the column."""
+    described = json.loads(_core.columns())
+    return {one["name"]: one["range"] for kind in KINDS for one in described[kind] if "range" in one}
+
+
+def range_of(measure: str) -> Range:
+    """The range of a measure, by the name of its column."""
+    return _ranges().get(measure, "any")
+
+
+def ranges_of(measures: Sequence[str]) -> list[Range]:
+    """The ranges of measures, by the names of their columns."""
+    return [range_of(measure) for measure in measures]
 
 
 def blocks_of(rows: pa.Table) -> list[Block]:
@@ -134,18 +179,41 @@ def blocks_of(rows: pa.Table) -> list[Block]:
 
 
 def widest(tables: Tables) -> dict[int, float]:
-    """The widest interval of goodput and utilisation of each point, as its half width over its mean."""
+    """The widest interval of goodput and utilisation of each point: how far it reaches, over its mean."""
     found: dict[int, float] = {}
+    exact = repeated(tables)
     for kind, measure in WATCHED.items():
         rows = tables[kind]
         for block in blocks_of(rows):
-            mean, low, high = intervals(block.values[..., measures_of(rows).index(measure)])
-            half = (high - low) / 2
-            share = np.where(mean == 0, 0.0, np.where(np.isnan(half), np.inf, half / np.where(mean == 0, 1, abs(mean))))
+            mean, low, high = intervals(block.values[..., measures_of(rows).index(measure)], range_of(measure))
+            reach = np.maximum(high - mean, mean - low)
+            base = np.where(mean == 0, 1, abs(mean))
+            share = np.where(mean == 0, 0.0, np.where(np.isnan(reach), np.inf, reach / base))
             share = np.where(np.isnan(mean), 0.0, share)
+            is_one_run = block.values.shape[1] < 2
             for point, most in zip(block.points.tolist(), share.max(axis=1, initial=0.0).tolist(), strict=True):
-                found[point] = max(found.get(point, 0.0), most)
+                least = 0.0 if point in exact and not is_one_run else most
+                found[point] = max(found.get(point, 0.0), least)
     return found
+
+
+def missing_transfers(flows: pa.Table, points: int) -> list[str]:
+    """A sentence on the points of a study at which more than a few transfers were refused or unfinished, if any."""
+    counts = ("offered_transfers", "refused_transfers", "unfinished_transfers")
+    if not flows.num_rows or not set(counts) <= set(flows.column_names):  # of an earlier version
+        return []
+    of_item = flows.group_by(["point", "group"]).aggregate([(count, "sum") for count in counts])
+    offered, refused, unfinished = (of_item[f"{count}_sum"].to_numpy() for count in counts)
+    missing = refused + unfinished
+    where = missing > _FEW_MISSING * offered
+    if not where.any():
+        return []
+    there = len(set(of_item["point"].to_numpy()[where].tolist()))
+    most = int(np.argmax(np.where(where, missing / np.maximum(offered, 1), 0.0)))
+    return [
+        f"at {there} of {points} points transfers were refused or unfinished, up to {missing[most]} of "
+        f"{offered[most]}: completion times are of those that ended (`missing_transfers` has the share of the others)"
+    ]
 
 
 def _differences(first: Block | None, block: Block) -> tuple[Array, ...]:
@@ -159,7 +227,8 @@ def _differences(first: Block | None, block: Block) -> tuple[Array, ...]:
         return nothing, nothing, nothing, np.zeros(shape, np.int64), nothing
     runs = min(block.values.shape[1], first.values.shape[1])
     begin = first.values[:1, :runs]
-    paired = block.values[:, :runs] - begin
+    with np.errstate(invalid="ignore"):  # of two infinite values
+        paired = block.values[:, :runs] - begin
     base, _, _ = intervals(np.where(np.isfinite(paired), begin, np.nan))
     return *intervals(paired), np.isfinite(paired).sum(axis=1), base
 

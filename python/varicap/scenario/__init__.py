@@ -12,7 +12,7 @@ from varicap.scenario.part import Part, ScenarioFile
 Span: TypeAlias = str
 """A length of time with its unit, such as "50 ms"."""
 
-Stack: TypeAlias = Literal["linux", "rfc", "bsd-tahoe", "bsd-reno", "ns-1", "ns-2"]
+Stack: TypeAlias = Literal["linux", "rfc", "bsd-tahoe", "bsd-reno", "ns-1", "ns-2", "ns-2.35"]
 """Whose habits a connection has."""
 
 Reduction: TypeAlias = Literal["at-once", "prr"]
@@ -31,9 +31,11 @@ class Rack(Part):
     reduction: Reduction | None = None
     """How the window falls in recovery. Default: at-once (RFC 6675 §5; Linux: prr)."""
     tail_loss_probe: bool | None = None
-    """Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985
-    §7).
+    """Whether a silent tail is probed after two smoothed RTTs and what the clock adds, before the retransmission timer
+    expires and no later than that, whichever `timer` there is (RFC 8985 §7).
 
+    The probe of a single segment, of which the acknowledgement may be delayed, waits for two smoothed RTTs and
+    `timer.linux.minimum` as in Linux, or with any other timer 200 ms (TLP.max_ack_delay), whatever its least RTO.
     Default: true.
     """
     frto: bool | None = None
@@ -61,7 +63,7 @@ class Rack(Part):
 Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"] | Rack
 """What is retransmitted, and when recovery ends."""
 
-Increase: TypeAlias = Literal["per-window", "per-ack"]
+Increase: TypeAlias = Literal["per-window", "per-ack", "per-ack-and-eighth"]
 """By how much congestion avoidance opens the window."""
 
 
@@ -72,10 +74,9 @@ class PlusPlus(Part):
     _tag: ClassVar[str] = "plus-plus"
 
     limit: int | None = None
-    """Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows; none:
-    no limit, for a sender that paces.
+    """Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows.
 
-    Default: 8.
+    Default: 8, and no limit where segments are paced (RFC 9406 §4.3).
     """
 
 
@@ -96,6 +97,11 @@ class Reno(Part):
     """
     increase: Increase | None = None
     """By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends)."""
+    slow_start_at_ssthresh: bool | None = None
+    """Whether a window that equals ssthresh opens as in slow start, once more by a segment (RFC 5681 §3.1 allows both).
+
+    Default: false (4.3BSD: true).
+    """
     hystart: Hystart | None = None
     """When slow start ends before a loss. Default: none (RFC 5681)."""
 
@@ -384,7 +390,8 @@ class LinuxTimer(Part):
     """Least deviation that is added to the smoothed RTT, so that the RTO is at least the smoothed RTT plus this (RFC
     6298 bounds the RTO as a whole).
 
-    Default: 200 ms (net.ipv4.tcp_rto_min_us).
+    The probe of a tail that is a single segment waits for as much more than two smoothed RTTs
+    (`tcp_schedule_loss_probe`). Default: 200 ms (net.ipv4.tcp_rto_min_us).
     """
     initial: Span | None = None
     """RTO before the first sample. Default: 1 s."""
@@ -409,6 +416,22 @@ class LinuxTimer(Part):
 
     Default: 4 (net.ipv4.tcp_syn_linear_timeouts; RFC 6298 doubles at once: 0).
     """
+    retries2: int | None = None
+    """A connection gives up when the timer expires and nothing has been answered for as long as so many retransmissions
+    take that begin with an RTO of 200 ms: 924.6 s for 15, if `maximum` is 120 s.
+
+    So it does after so many probes of a closed window that are not answered. 0 to 255. Default: 15
+    (net.ipv4.tcp_retries2).
+    """
+    syn_retries: int | None = None
+    """It gives up when so many SYNs beside the first one and `linear_syn_timeouts` others were not answered.
+
+    1 to 127. Default: 6 (net.ipv4.tcp_syn_retries): 131 s.
+    """
+
+
+TickSamples: TypeAlias = Literal["crossed", "at-least-one", "nearest"]
+"""How a round trip is counted in ticks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,6 +448,20 @@ class TickTimer(Part):
     """RTO before the first sample. Default: 6 s."""
     maximum: Span | None = None
     """Largest RTO. Default: 64 s."""
+    deviations: int | None = None
+    """Deviations (RTTVAR) that are added to SRTT. Default: 4 (Jacobson 1990; 4.3BSD-Tahoe: 2)."""
+    maximum_backoff: int | None = None
+    """By how much expiries in a row multiply the RTO at most.
+
+    Default: 64 (`tcp_backoff` of 4.3BSD, `t_backoff_` of ns-2).
+    """
+    samples: TickSamples | None = None
+    """How a round trip is counted in ticks. Default: crossed (4.3BSD)."""
+    on_tick: bool | None = None
+    """Whether a timer ends with a tick of the clock, up to one tick early.
+
+    Default: true (4.3BSD; ns-2: false, when its time is over).
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -527,11 +564,20 @@ AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
 Bytes: TypeAlias = str
 """An amount of data with its unit, such as "64 kB"."""
 
+AfterLostSyn: TypeAlias = Literal["one-segment", "linux"]
+"""The first congestion window of a connection whose SYN timed out.
+
+What is restarted after idle begins with `initial_window` in any case (RFC 5681 §4.1).
+"""
+
 RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
 """Which acknowledgements give an RTT sample."""
 
 AfterTimeout: TypeAlias = Literal["go-back-n", "first-hole"]
 """What a sender without SACK resends after a timeout."""
+
+TahoeResends: TypeAlias = Literal["go-back-n", "lost-segment"]
+"""What Tahoe's fast retransmit resends."""
 
 AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
 """NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3)."""
@@ -575,7 +621,7 @@ class ByteCounting(Part):
 Counting: TypeAlias = Literal["acks", "bytes", "segments"] | ByteCounting
 """How much of what an acknowledgement covers opens the window."""
 
-GrowWhen: TypeAlias = Literal["window-limited", "window-used"]
+GrowWhen: TypeAlias = Literal["window-limited", "window-used", "max-fs", "always"]
 """When acknowledgements may open the window."""
 
 Validation: TypeAlias = Literal["restart", "decay"]
@@ -586,6 +632,9 @@ WindowProbe: TypeAlias = Literal["byte", "old-sequence"]
 
 Halving: TypeAlias = Literal["flight-size", "window", "offered-window"]
 """From what ssthresh is computed when the window falls."""
+
+Rounding: TypeAlias = Literal["none", "ssthresh", "window"]
+"""What is rounded down to whole segments when the window falls; ssthresh is at least two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -653,7 +702,10 @@ class Tcp(Part):
     max_window: Amount | None = None
     """Upper limit of the congestion window. Default: unlimited."""
     receive_window: Amount | None = None
-    """The receiver's buffer, which limits the advertised window. Default: unlimited."""
+    """The receiver's buffer, which limits the advertised window: at most 1073741824 B (RFC 7323 §2.3).
+
+    Default: unlimited, which is that much; a run notes flows that it allows less than their path has.
+    """
     handshake: bool | None = None
     """Whether the connection begins with a three-way handshake. Default: by the stack; `rfc` has true."""
     handshake_ack: bool | None = None
@@ -661,6 +713,13 @@ class Tcp(Part):
     first data does (RFC 9293 §3.10.7.3 allows both).
 
     Default: by the stack; `rfc` has false.
+    """
+    after_lost_syn: AfterLostSyn | None = None
+    """The first congestion window if the SYN was lost. Default: by the stack; `rfc` has one-segment (RFC 5681 §3.1)."""
+    fin: bool | None = None
+    """Whether a FIN closes each direction of a connection once its application has no more data (RFC 9293 §3.6).
+
+    Default: by the stack; `rfc` has true.
     """
     timestamps: bool | None = None
     """Timestamps option (RFC 7323): an RTT sample from every acknowledgement, 12 bytes in every segment.
@@ -678,6 +737,8 @@ class Tcp(Part):
     """Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2)."""
     after_timeout: AfterTimeout | None = None
     """What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n."""
+    tahoe_resends: TahoeResends | None = None
+    """What Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n."""
     after_recovery: AfterRecovery | None = None
     """NewReno's window when its recovery ends.
 
@@ -740,6 +801,17 @@ class Tcp(Part):
     """From what ssthresh is computed when the window falls.
 
     Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
+    """
+    halve_at_each_timeout: bool | None = None
+    """Whether ssthresh is computed anew at each expiry, and not only at the first one of the same segment: with the
+    window of one segment that the first one leaves, it is two segments then.
+
+    Default: by the stack; `rfc` has false (RFC 5681 §3.1 holds it).
+    """
+    rounding: Rounding | None = None
+    """What Reno's arithmetic rounds down to whole segments when the window falls.
+
+    Default: by the stack; `rfc` has none.
     """
     reduce_once: bool | None = None
     """Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo (RFC
@@ -1946,7 +2018,10 @@ class Arrivals(Part):
     size: Sizes
     """Sizes of the transfers."""
     at_most: int = 1000
-    """Maximum number of transfers at a time; further ones are turned away and counted. Default: 1000."""
+    """Maximum number of transfers at a time; further ones are turned away, and counted in `refused_transfers`.
+
+    Default: 1000.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2363,7 +2438,7 @@ class Datagrams(Part):
     """
 
     rate: DatagramRate
-    """Rate of the datagrams on the wire."""
+    """Rate of the datagrams on the wire; kept exactly, however short they are."""
     size: Bytes = "1500 B"
     """Size of each datagram on the wire; of those of an encoder, the largest. Default: 1500 B."""
     spacing: Spacing = "constant"

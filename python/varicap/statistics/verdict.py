@@ -1,12 +1,13 @@
 """Whether what was measured is what was asked for: the whole interval decides, not the mean.
 
-*meets*: the interval lies within the bounds; *misses*: it lies outside; *undecided*: it reaches over a bound, or there
-is no interval.  More replications narrow it (`settle`), up to a number that the caller allows.
+*meets*: the interval lies within the bounds; *misses*: it lies outside; *undecided*: it reaches over a bound, there is
+no interval, or it has no width only because the runs agree, which says nothing of others.  More replications narrow it
+(`settle`), up to a number that the caller allows.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, inf, isinf
+from math import ceil, inf, isfinite, isinf
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from varicap.statistics.interval import Interval, finite
@@ -16,6 +17,8 @@ Found = TypeVar("Found")
 
 _FEWEST = 4
 """Replications of which an interval says something."""
+_MOST = 10**9
+"""Replications that stand for any number."""
 _HOPELESS = 4
 """An interval that seems to take this many times as many replications as are allowed is left undecided at once."""
 
@@ -42,7 +45,7 @@ class Bounds:
             return "meets"
         if isinf(value.mean) and not self.low <= value.mean <= self.high:
             return "misses"
-        if value.lo is None or value.hi is None:
+        if value.lo is None or value.hi is None or value.agrees:
             return "undecided"
         if self.low <= value.lo and value.hi <= self.high:
             return "meets"
@@ -58,15 +61,20 @@ class Bounds:
         return abs(value.mean - edge) / abs(edge) if edge else abs(value.mean)
 
     def runs(self, value: Interval, done: int) -> int:
-        """How many replications a verdict seems to take, if `done` gave this interval; `done` if there is one."""
+        """How many replications a verdict seems to take, if `done` gave this interval; `done` if there is one.
+
+        Those of runs that agree may never differ: there is no number that would do.
+        """
         if self.verdict(value) != "undecided":
             return done
-        if value.lo is None or value.hi is None or done < _FEWEST:
+        if value.agrees:
+            return _MOST
+        if value.lo is None or value.hi is None or not isfinite(value.mean) or done < _FEWEST:
             return max(_FEWEST, done + 1)
         gap = min(abs(value.mean - edge) for edge in (self.low, self.high))
-        # An interval narrows with the square root of the replications.
-        wanted = done * ((value.hi - value.lo) / 2 / gap) ** 2 if gap else inf
-        return ceil(min(wanted * 1.2, 1e9)) + 1
+        # An interval narrows with the square root of the replications; its farther end needs more than its nearer one.
+        wanted = done * (value.near_reach / gap) ** 2 if gap else inf
+        return ceil(min(max(wanted, done) * 1.2, _MOST - 1)) + 1
 
     def to_dict(self) -> dict[str, float | None]:
         """For JSON."""

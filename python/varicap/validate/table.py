@@ -12,7 +12,7 @@ from varicap.report import notebook
 from varicap.report.formats import markdown
 from varicap.report.table import significant
 from varicap.results.manifest import host, software, write_json
-from varicap.statistics import Interval
+from varicap.statistics import Interval, Range
 from varicap.validate import rules
 from varicap.validate.paths import Case
 
@@ -22,7 +22,7 @@ HEADINGS = (
     *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent [packets]", "timeouts"),
     *("mean RTT [ms]", "mean cwnd [packets]", "FCT p50, p95 [ms]", "seeds"),
 )
-"""Numbers of the simulator, then of the kernel; after ±, half of the 95 % interval."""
+"""Numbers of the simulator, then of the kernel; after ±, the longer side of the 95 % interval."""
 
 MARKS = ("<!-- varicap validate kernel: begin -->", "<!-- varicap validate kernel: end -->")
 """Between these lines a document has the table."""
@@ -238,7 +238,8 @@ def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
 
     def over(measure: str) -> dict[str, float | None]:
         values = [value for run in runs if (value := run[measure]) is not None]
-        return Interval.of(values).to_dict() if values else {"mean": None, "lo": None, "hi": None}
+        kind: Range = "count" if measure in ("retransmitted_packets", "timeouts") else "amount"
+        return Interval.of(values, within=kind).to_dict() if values else {"mean": None, "lo": None, "hi": None}
 
     return {
         "goodput_bps": over("goodput_bps"),
@@ -290,7 +291,11 @@ def _count(interval: Mapping[str, float | None]) -> str:
     mean, low, high = (interval[name] for name in ("mean", "lo", "hi"))
     if mean is None:
         return "–"
-    spread = "" if low is None or high is None or low == high else f" ± {(high - low) / 2:.1f}".removesuffix(".0")
+    spread = (
+        ""
+        if low is None or high is None or low == high
+        else f" ± {max(high - mean, mean - low):.1f}".removesuffix(".0")
+    )
     return f"{mean:.1f}".removesuffix(".0") + spread
 
 
@@ -305,5 +310,5 @@ def _difference(share: Mapping[str, float | None]) -> str:
     mean, low, high = (share[name] for name in ("mean", "lo", "hi"))
     if mean is None:
         return "–"
-    spread = "" if low is None or high is None else f" ± {50 * (high - low):.1f}"
+    spread = "" if low is None or high is None else f" ± {100 * max(high - mean, mean - low):.1f}"
     return f"{100 * mean:+.1f}{spread}".replace("-0.0", "+0.0")

@@ -364,9 +364,8 @@ fn at_once(flow: &FlowSpec, duration: f64) -> f64 {
 
 /// Packets that the windows of a connection allow to be on their way.
 fn most_in_flight(tcp: &TcpConfig) -> f64 {
-    let mss = tcp.mss.as_u64() as f64;
-    // A receiver advertises no more than 32 bits hold.
-    in_packets(tcp.max_window, tcp).min(in_packets(tcp.receive_window, tcp)).min(f64::from(u32::MAX) / mss)
+    let offered = tcp.offered_window().as_u64() as f64 / tcp.mss.as_u64() as f64;
+    in_packets(tcp.max_window, tcp).min(offered)
 }
 
 /// A window in packets.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use varicap_net::{AbrConfig, CapacityParts};
+use varicap_tcp::LARGEST_WINDOW;
 use varicap_units::{Amount, Bytes, Rate};
 
 use crate::resolve::network::{FeedbackSpec, FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
@@ -70,7 +71,11 @@ fn flow_facts(network: &Network, flow: &FlowSpec) -> Json {
                 "mss_bytes": tcp.mss.as_u64(),
                 "initial_window_bytes": window(tcp.initial_window),
                 "max_window_bytes": window(tcp.max_window),
-                "receive_window_bytes": window(tcp.receive_window),
+                // Unlimited is TCP's largest window, which matters only where the path holds more.
+                "receive_window_bytes": match network.largest_window_rate(flow) {
+                    Some(_) => size(LARGEST_WINDOW),
+                    None => window(tcp.receive_window),
+                },
             })
         }
         Transport::Datagrams(datagrams) => json!({ "datagrams": datagrams }),

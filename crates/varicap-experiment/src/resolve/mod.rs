@@ -11,7 +11,7 @@ pub(crate) mod validate;
 use std::sync::Arc;
 
 use varicap_net::{CapacityParts, DelayParts, LinkParts, LossParts, NetError};
-use varicap_tcp::TcpConfig;
+use varicap_tcp::{LARGEST_WINDOW, TcpConfig};
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::check::At;
@@ -235,7 +235,13 @@ fn resolve_tcp(group: &Group<'_>, links: &[LinkSpec]) -> Result<TcpConfig, Scena
             let why = "an amount in packets or bytes: at unlimited capacity there is no bdp";
             return Err(ScenarioError::at(format!("{}.tcp.{key}", group.path), why).found(*window));
         };
-        *window = Amount::Bytes(window.bytes(group.packet, bdp));
+        let bytes = window.bytes(group.packet, bdp);
+        if key == "receive_window" && bytes > LARGEST_WINDOW {
+            let path = format!("{}.tcp.{key}", group.path);
+            let found = format!("{window} = {} B", bytes.as_u64());
+            return Err(ScenarioError::at(path, TcpConfig::largest_window()).found(found));
+        }
+        *window = Amount::Bytes(bytes);
     }
     Ok(tcp)
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use varicap_net::capacity::Steps;
 use varicap_net::{AbrConfig, CapacityParts, CapacityProcess, EstimatorConfig, LinkParts, SconeConfig};
-use varicap_tcp::{Reservation, TcpConfig};
-use varicap_units::{Bytes, Probability, Rate, Span, Time, TokenBucket};
+use varicap_tcp::{LARGEST_WINDOW, Reservation, TcpConfig};
+use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Probability, Rate, Span, Time, TokenBucket};
 
 use crate::scenario::{App, Datagrams, Share};
 
@@ -156,6 +156,20 @@ impl Network {
     pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
         let links = flow.forward.iter().chain(&flow.reverse);
         round_trip(flow.access_delay, links.map(|link| self.links[*link].parts.delay.mean()))
+    }
+
+    /// The rate that TCP's largest window allows a connection of `flow`, if that has no smaller one and its path is faster.
+    pub fn largest_window_rate(&self, flow: &FlowSpec) -> Option<Rate> {
+        let Transport::Tcp { tcp, .. } = &flow.transport else { return None };
+        let is_unlimited = |window: Amount| window.bytes(tcp.mss, Bytes::ZERO) > LARGEST_WINDOW;
+        if !is_unlimited(tcp.receive_window) || !is_unlimited(tcp.max_window) {
+            return None;
+        }
+        let rtt = self.base_rtt(flow).as_nanos();
+        let slowest = flow.forward.iter().map(|link| self.links[*link].mean_capacity).min()?;
+        let nanobits = u128::from(LARGEST_WINDOW.as_u64()) * 8 * u128::from(NANOS_PER_SEC);
+        let allowed = Rate::from_bps(u64::try_from(nanobits.checked_div(rtt.into())?).unwrap_or(u64::MAX));
+        (!slowest.is_unlimited() && allowed < slowest).then_some(allowed)
     }
 }
 

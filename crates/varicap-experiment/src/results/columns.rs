@@ -2,6 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::results::interval::Range;
+
 /// The kind of values that a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -38,6 +40,8 @@ pub struct Column {
     pub unit: &'static str,
     /// The kind of values that the column holds.
     pub kind: Kind,
+    /// Which values a run can have: this decides the interval of their mean.
+    pub range: Range,
     /// The names that a choice can have; else empty.
     pub names: &'static [&'static str],
     /// What the column means, in one sentence.
@@ -52,7 +56,7 @@ impl Column {
         kind: Kind,
         description: &'static str,
     ) -> Column {
-        Column { name, path: name, unit, kind, names: &[], description }
+        Column { name, path: name, unit, kind, range: Range::Any, names: &[], description }
     }
 
     /// A column that holds one of `names`.
@@ -61,7 +65,7 @@ impl Column {
         names: &'static [&'static str],
         description: &'static str,
     ) -> Column {
-        Column { name, path: name, unit: "", kind: Kind::Choice, names, description }
+        Column { name, path: name, unit: "", kind: Kind::Choice, range: Range::Any, names, description }
     }
 
     /// The column's definition as JSON.
@@ -73,6 +77,9 @@ impl Column {
             "kind": self.kind.name(),
             "description": self.description,
         });
+        if matches!(self.kind, Kind::Count | Kind::Real) {
+            definition["range"] = json!(self.range.name());
+        }
         if self.kind == Kind::Choice {
             definition["names"] = json!(self.names);
         }
@@ -212,7 +219,8 @@ pub fn columns_to_json(columns: &[Column]) -> Json {
 }
 
 /// Defines a row: `kind field ("json.path", "unit") "meaning";` for each column, and for a choice
-/// `choice field of NAMES ("json.path", "") "meaning";`.
+/// `choice field of NAMES ("json.path", "") "meaning";`. A `share`, an `amount` and a `quantile` are numbers with that
+/// [`Range`], a `real` is any number.
 macro_rules! row {
     ($(#[$doc:meta])* $row:ident {
         $($kind:ident $field:ident $(of $names:ident)? ($path:literal, $unit:literal) $text:literal;)+
@@ -229,6 +237,7 @@ macro_rules! row {
                 path: $path,
                 unit: $unit,
                 kind: $crate::results::columns::row!(@kind $kind),
+                range: $crate::results::columns::row!(@range $kind),
                 names: $crate::results::columns::row!(@names $($names)?),
                 description: $text,
             }),+];
@@ -241,17 +250,22 @@ macro_rules! row {
     (@type label) => { String };
     (@type choice) => { u8 };
     (@type count) => { u64 };
-    (@type real) => { f64 };
+    (@type $number:ident) => { f64 };
     (@kind label) => { $crate::results::columns::Kind::Label };
     (@kind choice) => { $crate::results::columns::Kind::Choice };
     (@kind count) => { $crate::results::columns::Kind::Count };
-    (@kind real) => { $crate::results::columns::Kind::Real };
+    (@kind $number:ident) => { $crate::results::columns::Kind::Real };
+    (@range count) => { $crate::results::interval::Range::Count };
+    (@range share) => { $crate::results::interval::Range::Share };
+    (@range amount) => { $crate::results::interval::Range::Amount };
+    (@range quantile) => { $crate::results::interval::Range::Quantile };
+    (@range $other:ident) => { $crate::results::interval::Range::Any };
     (@names) => { &[] };
     (@names $names:ident) => { &$names };
     (@value label, $value:expr) => { $crate::results::columns::Value::Label(&$value) };
     (@value choice, $value:expr) => { $crate::results::columns::Value::Choice($value) };
     (@value count, $value:expr) => { $crate::results::columns::Value::Count($value) };
-    (@value real, $value:expr) => { $crate::results::columns::Value::Real($value) };
+    (@value $number:ident, $value:expr) => { $crate::results::columns::Value::Real($value) };
 }
 pub(crate) use row;
 
@@ -267,7 +281,7 @@ mod tests {
             label name ("name", "") "Its name.";
             choice mood of MOODS ("mood", "") "Its mood.";
             count drops ("drops", "1") "Its drops.";
-            real delay_ms ("delay_ms.mean", "ms") "Its delay.";
+            amount delay_ms ("delay_ms.mean", "ms") "Its delay.";
         }
     }
 
@@ -293,6 +307,7 @@ mod tests {
             ("path", "delay_ms.mean"),
             ("unit", "ms"),
             ("kind", "real"),
+            ("range", "amount"),
             ("description", "Its delay."),
         ];
         for (key, value) in expected {

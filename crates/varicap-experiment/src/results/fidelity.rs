@@ -14,6 +14,8 @@ const MOST_LATE: f64 = 0.01;
 const LATEST: Span = Span::from_millis(50);
 /// Maximum share of samples at which a greedy sender had nothing to send, in a valid run.
 const MOST_STARVED: f64 = 0.01;
+/// Maximum share of late wake-ups of the programs in a valid run. Where half of them were late, mean RTTs were a tenth longer.
+const MOST_LATE_WAKES: f64 = 0.1;
 
 /// How exactly the emulator kept time, and what else may have distorted the result of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +32,12 @@ pub struct Fidelity {
     pub samples: u64,
     /// Samples of greedy senders that found everything sent and room for more: the application was too slow.
     pub starved_samples: u64,
+    /// How often the programs were to be woken at a certain instant: those that write to the sockets and read from them.
+    #[serde(default)]
+    pub wakes: u64,
+    /// How often they were woken more than [`LATE`] after it. Linux acknowledges when a program has read what arrived.
+    #[serde(default)]
+    pub late_wakes: u64,
     /// Whether the emulator had priority over all ordinary threads (SCHED_FIFO).
     pub is_prioritised: bool,
     /// The kernel's release.
@@ -63,6 +71,12 @@ impl Fidelity {
                 self.starved_samples, self.samples
             ));
         }
+        if self.late_wakes as f64 > MOST_LATE_WAKES * self.wakes as f64 {
+            let share = 100.0 * self.late_wakes as f64 / self.wakes as f64;
+            faults.push(format!(
+                "receivers read, and acknowledge, more than {LATE} late {share:.0} % of the time (at most 10 %)"
+            ));
+        }
         faults
     }
 
@@ -74,6 +88,8 @@ impl Fidelity {
         self.unintended_drops += other.unintended_drops;
         self.samples += other.samples;
         self.starved_samples += other.starved_samples;
+        self.wakes += other.wakes;
+        self.late_wakes += other.late_wakes;
         self.is_prioritised &= other.is_prioritised;
         for (own, others) in [(&mut self.notes, &other.notes), (&mut self.warnings, &other.warnings)] {
             for text in others {
@@ -102,6 +118,8 @@ impl Fidelity {
             "stalls": self.stalls,
             "unintended_drops": self.unintended_drops,
             "starved_samples": self.starved_samples,
+            "wakes": self.wakes,
+            "late_wakes": self.late_wakes,
             "prioritised": self.is_prioritised,
             "kernel": self.kernel,
         })
@@ -130,6 +148,11 @@ mod tests {
         assert_eq!(lost.faults(), ["1 packets were lost outside the links"]);
         let starved = Fidelity { samples: 100, starved_samples: 2, ..kept(0, 0) };
         assert_eq!(starved.faults().len(), 1);
+        let woken = |late_wakes| Fidelity { wakes: 100, late_wakes, ..kept(0, 0) };
+        assert_eq!(woken(10).faults(), Vec::<String>::new());
+        assert!(
+            woken(11).faults()[0].starts_with("receivers read, and acknowledge, more than 1 ms late 11 %")
+        );
     }
 
     #[test]

@@ -1,10 +1,48 @@
-//! How far a mean can be trusted: Student-t intervals, warm-up detection, batch means, fairness.
+//! How far a mean can be trusted: intervals over runs, warm-up detection, batch means, fairness.
+//!
+//! `python/varicap/statistics/interval.py` computes the same intervals for arrays; `docs/background/statistics.md` has
+//! how often they cover.
 
 /// The share of intervals that contain the true mean.
 const CONFIDENCE: f64 = 0.95;
 
 /// Beyond this many degrees of freedom Student's t is the normal distribution to nine digits.
 const MOST_DEGREES: u32 = 1_000_000;
+
+/// What makes a share that is nearly one incomplete is rare, such as a timeout: within this distance of one, a run
+/// counts as `1 / RARE` independent chances of it.
+const RARE: f64 = 1e-3;
+
+/// Half a bucket of a histogram, as a share of its value: what quantiles that agree may differ by.
+const HALF_A_BUCKET: f64 = 1.0 / 64.0;
+
+/// Which values a measure can have in a run, and how finely it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// Any number.
+    Any,
+    /// Zero or more.
+    Amount,
+    /// Zero or more, of events that are counted.
+    Count,
+    /// From zero to one; a run may be beyond one only where the meaning of the measure says so.
+    Share,
+    /// Zero or more, read from a histogram with buckets of finite width.
+    Quantile,
+}
+
+impl Range {
+    /// How results name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Range::Any => "any",
+            Range::Amount => "amount",
+            Range::Count => "count",
+            Range::Share => "share",
+            Range::Quantile => "quantile",
+        }
+    }
+}
 
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,23 +56,48 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The mean and interval of independent `values`, by Student's t. Values that are not numbers are ignored.
+    /// The mean and interval of independent `values` that can be any number; those that are not numbers are ignored.
     pub fn of(values: &[f64]) -> Interval {
+        Interval::within(values, Range::Any)
+    }
+
+    /// The mean and interval of independent `values` of a measure with this range; those that are not numbers are
+    /// ignored.
+    ///
+    /// Student's interval and the one that corrects it for skewness (see `skewed`), both: each covers less than it says
+    /// where the other covers. No end is outside of the range. With an infinite value the mean is infinite, and has no
+    /// interval.
+    pub fn within(values: &[f64], range: Range) -> Interval {
         let values: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
         let Some(&first) = values.first() else {
             return Interval { mean: f64::NAN, lo: f64::NAN, hi: f64::NAN };
         };
         let count = values.len() as f64;
-        // Sums of distances from the first value, so that equal values give an interval of exactly zero width.
+        // Sums of distances from the first value, so that equal values have exactly that mean.
         let mean = first + values.iter().map(|value| value - first).sum::<f64>() / count;
+        if let Some(&infinite) = values.iter().find(|value| value.is_infinite()) {
+            return Interval { mean: infinite, lo: f64::NAN, hi: f64::NAN };
+        }
         if values.len() < 2 {
             return Interval { mean, lo: f64::NAN, hi: f64::NAN };
         }
-        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        let error = libm::sqrt(squares / (count - 1.0) / count);
+        let power = |n: i32| values.iter().map(|value| (value - mean).powi(n)).sum::<f64>();
+        let squares = power(2);
+        let deviation = libm::sqrt(squares / (count - 1.0));
         let degrees = u32::try_from(values.len() - 1).unwrap_or(u32::MAX);
-        let half = student_t(0.5 + CONFIDENCE / 2.0, degrees) * error;
-        Interval { mean, lo: mean - half, hi: mean + half }
+        let reach = student_t(0.5 + CONFIDENCE / 2.0, degrees) / libm::sqrt(count);
+        let skewness = if values.len() > 2 && squares > 0.0 {
+            count * libm::sqrt(count - 1.0) / (count - 2.0) * power(3) / (squares * libm::sqrt(squares))
+        } else {
+            0.0
+        };
+        let (below, above) = (skewed(reach, skewness, count), -skewed(-reach, skewness, count));
+        let lo = mean - deviation * below.max(reach);
+        let hi = mean + deviation * above.max(reach);
+        let (least, most) =
+            values.iter().fold((first, first), |(least, most), &value| (least.min(value), most.max(value)));
+        let (lo, hi) = ends(range, Interval { mean, lo, hi }, count, (least, most));
+        Interval { mean, lo, hi }
     }
 
     /// The mean and interval of one long, correlated run, whose values are averaged in `batches` batches that count
@@ -52,18 +115,52 @@ impl Interval {
             .collect();
         Interval::of(&means)
     }
+}
 
-    /// Half the width of the interval over the mean; infinite if the interval is not known.
-    pub fn relative_half_width(&self) -> f64 {
-        let half = (self.hi - self.lo) / 2.0;
-        if half == 0.0 {
-            0.0
-        } else if half.is_nan() || self.mean == 0.0 {
-            f64::INFINITY
-        } else {
-            half / self.mean.abs()
+/// The deviation of a mean, in standard deviations of a run, of which the transformed one is `reach`.
+///
+/// The transformation takes the skewness out of Student's statistic; its inverse is `3 (cbrt(1 + g w) - 1) / g`, with
+/// `w = reach - g / (6 n)`, which is `reach` where the skewness `g` is zero. Source: [hall92].
+fn skewed(reach: f64, skewness: f64, count: f64) -> f64 {
+    let shifted = reach - skewness / (6.0 * count);
+    let root = libm::cbrt(1.0 + skewness * shifted);
+    3.0 * shifted / (root * root + root + 1.0)
+}
+
+/// The ends of an interval, none of them outside of the range; `extremes` are the least and the greatest value.
+///
+/// Runs that agree show no scatter. Where the range says what else may happen, their interval has it; else it has no
+/// width, and says nothing of other runs.
+fn ends(range: Range, of: Interval, count: f64, (least, most): (f64, f64)) -> (f64, f64) {
+    let Interval { mean, lo, hi } = of;
+    let agree = least == most;
+    let (lo, hi) = if agree { (mean, mean) } else { (lo, hi) };
+    // Where a run is beyond one, as the meaning of a few shares allows, nothing bounds the mean from above.
+    let bounded = |end: f64| if most > 1.0 { end } else { end.min(1.0) };
+    match range {
+        Range::Any => (lo, hi),
+        Range::Count if agree && mean == 0.0 => (0.0, poisson(0.0).1 / count),
+        Range::Quantile if agree => (mean * (1.0 - HALF_A_BUCKET), mean * (1.0 + HALF_A_BUCKET)),
+        Range::Amount | Range::Count | Range::Quantile => (lo.max(0.0), hi),
+        Range::Share if agree && mean == 0.0 => (0.0, poisson(0.0).1 * RARE / count),
+        Range::Share if mean <= 1.0 && 1.0 - mean < RARE => {
+            let chances = count / RARE;
+            let (few, many) = poisson(chances * (1.0 - mean));
+            (lo.min(1.0 - many / chances), bounded(hi.max(1.0 - few / chances)))
         }
+        Range::Share => (lo.max(0.0), bounded(hi)),
     }
+}
+
+/// The 95 % interval of a Poisson mean of which `seen` events were counted, within one percent of the exact one.
+/// Source: [breslow87, §2.3], Byar's approximation.
+fn poisson(seen: f64) -> (f64, f64) {
+    const NORMAL: f64 = 1.959_963_984_540_054;
+    let end = |count: f64, normal: f64| {
+        let root = 1.0 - 1.0 / (9.0 * count) + normal / (3.0 * libm::sqrt(count));
+        count * root * root * root
+    };
+    (if seen > 0.0 { end(seen, -NORMAL).max(0.0) } else { 0.0 }, end(seen + 1.0, NORMAL))
 }
 
 /// The `p`-quantile of Student's t with `degrees` degrees of freedom, for 0.5 <= p < 1.
@@ -146,6 +243,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn one_infinite_value_makes_the_mean_infinite() {
+        let interval = Interval::of(&[1.0, f64::INFINITY, f64::NAN, 3.0]);
+        assert!(interval.mean == f64::INFINITY && interval.lo.is_nan() && interval.hi.is_nan());
+        assert_eq!(Interval::of(&[f64::INFINITY]).mean, f64::INFINITY);
+    }
+
+    #[test]
     fn quantiles_of_t_match_tables() {
         // (p, degrees, value): NIST/SEMATECH e-Handbook §1.3.6.7.2 to its three digits, and where a closed form exists
         // (one, two and four degrees) that.
@@ -197,14 +301,12 @@ mod tests {
         let interval = Interval::of(&[3.0]);
         assert_eq!(interval.mean, 3.0);
         assert!(interval.lo.is_nan() && interval.hi.is_nan());
-        assert_eq!(interval.relative_half_width(), f64::INFINITY);
     }
 
     #[test]
     fn equal_runs_have_an_interval_of_no_width() {
         let interval = Interval::of(&[0.1; 7]);
         assert_eq!((interval.mean, interval.lo, interval.hi), (0.1, 0.1, 0.1));
-        assert_eq!(interval.relative_half_width(), 0.0);
     }
 
     #[test]
@@ -213,6 +315,57 @@ mod tests {
         let interval = Interval::of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert!((interval.hi - 3.0 - 2.776_445_105_2 * libm::sqrt(0.5)).abs() < 1e-9);
         assert!((interval.hi + interval.lo - 6.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_interval_of_skewed_runs_reaches_farther_where_their_tail_is() {
+        // Nine runs at 1, one at 2: g = sqrt(10) * 10 / (8 * 3) * 0.8 / 0.3 = 3.16, and Student's half is 0.226.
+        let interval = Interval::of(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
+        let student = 2.262_157_162_7 * 0.1;
+        assert!((interval.mean - interval.lo - student).abs() < 1e-9);
+        let shifted =
+            -student * libm::sqrt(10.0) / libm::sqrt(10.0) / libm::sqrt(0.1) - libm::sqrt(10.0) / 60.0;
+        let transformed = 3.0 / libm::sqrt(10.0) * (libm::cbrt(1.0 + libm::sqrt(10.0) * shifted) - 1.0);
+        assert!((interval.hi - interval.mean + libm::sqrt(0.1) * transformed).abs() < 1e-9, "{interval:?}");
+        assert!(interval.hi - interval.mean > 1.5 * student);
+    }
+
+    #[test]
+    fn no_interval_leaves_the_range_of_its_measure() {
+        let rare = [0.0, 0.0, 0.0, 0.0, 4.0];
+        assert!(Interval::of(&rare).lo < 0.0);
+        for range in [Range::Amount, Range::Count, Range::Quantile] {
+            assert_eq!(Interval::within(&rare, range).lo, 0.0, "{range:?}");
+        }
+        let full = Interval::within(&[1.0, 1.0, 1.0, 0.6], Range::Share);
+        assert_eq!(full.hi, 1.0);
+        assert!((0.0..0.7).contains(&Interval::within(&[1.0, 0.1], Range::Share).lo));
+        let beyond = Interval::within(&[0.9, 1.0, 1.1], Range::Share);
+        assert!(beyond.hi > 1.2, "a run itself is beyond one: {beyond:?}");
+    }
+
+    #[test]
+    fn runs_that_agree_leave_open_what_their_measure_leaves_open() {
+        let exact = 3.688_879_454_113_936 / 10.0; // -ln 0.025, of ten runs
+        let none = Interval::within(&[0.0; 10], Range::Count);
+        assert!(none.lo == 0.0 && (none.hi / exact - 1.0).abs() < 0.01, "{none:?}");
+        let full = Interval::within(&[1.0; 10], Range::Share);
+        assert!(full.hi == 1.0 && ((1.0 - full.lo) / (exact / 1e3) - 1.0).abs() < 0.01, "{full:?}");
+        let lossless = Interval::within(&[0.0; 10], Range::Share);
+        assert!(lossless.lo == 0.0 && (lossless.hi - none.hi / 1e3).abs() < 1e-12);
+        let delay = Interval::within(&[64.0; 10], Range::Quantile);
+        assert_eq!((delay.mean, delay.lo, delay.hi), (64.0, 63.0, 65.0));
+        let flat = Interval::within(&[0.5; 10], Range::Share);
+        assert_eq!((flat.lo, flat.hi), (0.5, 0.5));
+    }
+
+    #[test]
+    fn the_interval_of_a_count_is_that_of_tables() {
+        // Exact limits for 1, 5 and 20 events, from tables of the Poisson distribution.
+        for (seen, low, high) in [(1.0, 0.0253, 5.572), (5.0, 1.623, 11.668), (20.0, 12.217, 30.888)] {
+            let (few, many) = poisson(seen);
+            assert!((few - low).abs() < 0.02 && (many / high - 1.0).abs() < 0.01, "{seen}: {few} {many}");
+        }
     }
 
     #[test]

@@ -19,9 +19,9 @@ use varicap_units::Span;
 use crate::resolve::network::{FlowSpec, Network};
 use crate::results::columns::{Column, Kind, Row, Table, Value, columns_to_json};
 use crate::results::fidelity::Fidelity;
-use crate::results::interval::Interval;
+use crate::results::interval::{Interval, Range};
 use crate::results::measure::FlowMeasure;
-use crate::results::notes::{Differ, notes};
+use crate::results::notes::{Differ, are_identical, notes};
 use crate::results::packets::PacketLog;
 use crate::results::rows::{FlowRow, GroupRows, LinkRow};
 use crate::results::series::{FlowPoint, FlowSeries, LinkPoint, LinkSeries};
@@ -114,12 +114,14 @@ impl RunResult {
 ///
 /// An object with a `mean` has the interval beside it as `lo` and `hi`; `ci95` holds the intervals of all numbers by
 /// their path. A single run has no interval: both ends are null. If some runs lack a value, the mean is that of the
-/// others. A flow's `runs_differ` says whether its runs do (`yes`, `hardly`, `no`; null for a single run), and `notes`
+/// others. Runs that are identical in every number, for nothing random reaches them, are exact: both ends are the mean.
+/// A flow's `runs_differ` says whether its runs do (`yes`, `hardly`, `no`; null for a single run), and `notes`
 /// what a reader should know before relying on an interval.
 pub fn summarise(runs: &[RunResult], scenario: Json, networks: &[Network]) -> Json {
+    let exact = runs.iter().skip(1).all(|run| repeats(&runs[0], run));
     let rows = |of: fn(&RunResult) -> &[FlowRow]| {
         let rows: Vec<&[FlowRow]> = runs.iter().map(of).collect();
-        let mut objects = summaries(&rows);
+        let mut objects = summaries(&rows, exact);
         for (place, object) in objects.iter_mut().enumerate() {
             object["runs_differ"] = json!(Differ::of(&rows, place).map(Differ::name));
         }
@@ -137,7 +139,7 @@ pub fn summarise(runs: &[RunResult], scenario: Json, networks: &[Network]) -> Js
         "events": runs.iter().map(|run| run.events).sum::<u64>(),
         "flows": rows(|run| &run.flows),
         "groups": rows(|run| &run.groups),
-        "links": summaries(&links),
+        "links": summaries(&links, exact),
         "notes": notes(runs, networks),
         "fidelity": fidelity(runs),
     })
@@ -166,15 +168,25 @@ fn fidelity(runs: &[RunResult]) -> Json {
     together.to_json(&faults)
 }
 
-/// One object for each row, summarised over the runs; every run has the same rows.
-fn summaries<R: Row>(runs: &[&[R]]) -> Vec<Json> {
+/// Whether one run measured the same as another, to the last bit.
+fn repeats(one: &RunResult, other: &RunResult) -> bool {
+    fn same<R: Row>(one: &[R], other: &[R]) -> bool {
+        one.iter().zip(other).all(|(one, other)| are_identical(one, other))
+    }
+    same(&one.flows, &other.flows) && same(&one.groups, &other.groups) && same(&one.links, &other.links)
+}
+
+/// One object for each row, summarised over the runs, which have the same rows; `exact` if all measured the same.
+fn summaries<R: Row>(runs: &[&[R]], exact: bool) -> Vec<Json> {
     let count = runs.first().map_or(0, |rows| rows.len());
     assert!(runs.iter().all(|rows| rows.len() == count), "runs of one scenario differ in their rows");
-    (0..count).map(|place| summary(&runs.iter().map(|rows| &rows[place]).collect::<Vec<_>>())).collect()
+    (0..count)
+        .map(|place| summary(&runs.iter().map(|rows| &rows[place]).collect::<Vec<_>>(), exact))
+        .collect()
 }
 
 /// One row, summarised over the runs.
-fn summary<R: Row>(runs: &[&R]) -> Json {
+fn summary<R: Row>(runs: &[&R], exact: bool) -> Json {
     let values: Vec<Vec<Value<'_>>> = runs.iter().map(|row| row.values()).collect();
     let (mut object, mut intervals) = (Map::new(), Map::new());
     for (place, column) in R::COLUMNS.iter().enumerate() {
@@ -188,7 +200,8 @@ fn summary<R: Row>(runs: &[&R]) -> Json {
             continue;
         }
         let numbers: Vec<f64> = values.iter().map(|row| row[place].as_real()).collect();
-        let Interval { mean, lo, hi } = Interval::of(&numbers);
+        let Interval { mean, lo, hi } =
+            Interval::within(&numbers, if exact { Range::Any } else { column.range });
         insert(&mut object, column.path, mean);
         if let Some(parent) = column.path.strip_suffix(".mean") {
             insert(&mut object, &format!("{parent}.lo"), lo);
@@ -330,15 +343,24 @@ mod tests {
         let object = summarise(&[run(0, 1, 1e6, 10.0), run(1, 3, 3e6, 20.0)], json!({ "name": "x" }), &[]);
         let flow = &object["flows"][0];
         assert_eq!(flow["timeouts"], 2.0);
-        // Half-width t(0.975, 1) x s / sqrt(2) = 12.7062 x 1.
+        // Half-width t(0.975, 1) x s / sqrt(2) = 12.7062 x 1, and no less than nothing.
         let ends =
             [&flow["ci95"]["timeouts"][0], &flow["ci95"]["timeouts"][1]].map(|end| end.as_f64().unwrap());
-        assert!((ends[0] - (2.0 - 12.7062)).abs() < 1e-4 && (ends[1] - (2.0 + 12.7062)).abs() < 1e-4);
+        assert!(ends[0] == 0.0 && (ends[1] - (2.0 + 12.7062)).abs() < 1e-4);
         assert_eq!(flow["goodput_bps"]["mean"], 2e6);
         assert_eq!(flow["goodput_bps"]["lo"], flow["ci95"]["goodput_bps.mean"][0]);
         assert_eq!(flow["rtt_ms"]["mean"], 15.0);
         assert_eq!((&object["runs"], &object["events"]), (&json!(2), &json!(20)));
         assert_eq!((&object["simulated_s"], &object["measured_s"]), (&json!(60.0), &json!(50.0)));
+    }
+
+    #[test]
+    fn runs_that_are_one_run_repeated_are_exact_and_others_are_not() {
+        let timeouts =
+            |runs: &[RunResult]| summarise(runs, Json::Null, &[])["flows"][0]["ci95"]["timeouts"].clone();
+        assert_eq!(timeouts(&[run(0, 0, 1e6, 1.0), run(1, 0, 1e6, 1.0)]), json!([0.0, 0.0]));
+        let others = timeouts(&[run(0, 0, 1e6, 1.0), run(1, 0, 2e6, 1.0)]);
+        assert!(others[0] == 0.0 && others[1].as_f64().unwrap() > 1.0, "{others}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a reader should know before relying on an interval over runs: whether they differ, and what all of them share.
 
 use varicap_net::{LossParts, QueueConfig};
+use varicap_tcp::LARGEST_WINDOW;
 use varicap_units::Span;
 
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
@@ -50,20 +51,86 @@ impl Differ {
 }
 
 /// Whether two runs measured the same, to the last bit.
-fn are_identical(one: &FlowRow, other: &FlowRow) -> bool {
+pub(super) fn are_identical<R: Row>(one: &R, other: &R) -> bool {
     let same = |(one, other): (&Value<'_>, &Value<'_>)| one.as_real().to_bits() == other.as_real().to_bits();
     let (one, other) = (one.values(), other.values());
-    let pairs = FlowRow::COLUMNS.iter().zip(one.iter().zip(&other));
+    let pairs = R::COLUMNS.iter().zip(one.iter().zip(&other));
     pairs.filter(|(column, _)| column.kind != Kind::Label).all(|(_, pair)| same(pair))
 }
 
+/// Beyond this share of unfinished transfers, completion times need a note: what is under way as measuring ends is not
+/// made up for by what was as it began.
+const FEW: f64 = 0.01;
+
 /// Sentences on the runs of a scenario whose networks these are, several if it isolates flows.
 pub fn notes(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
-    let mut notes = repetitions(runs, networks);
+    let mut notes = missing_transfers(runs);
+    notes.extend(repetitions(runs, networks));
+    notes.extend(given_up(runs));
     if runs.iter().all(|run| run.fidelity.is_none()) {
         notes.extend(phases(runs, networks));
     }
+    notes.extend(windows(networks));
     notes
+}
+
+/// Flows whose paths hold more than TCP can have in flight.
+fn windows(networks: &[Network]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (network, flow) in
+        networks.iter().flat_map(|network| network.flows.iter().map(move |flow| (network, flow)))
+    {
+        let Some(allowed) = network.largest_window_rate(flow) else { continue };
+        let note = format!(
+            "{}: TCP's largest window, {} B (RFC 7323 §2.3), is less than the path holds: it allows a connection {allowed}",
+            flow.name,
+            LARGEST_WINDOW.as_u64(),
+        );
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// Flow groups with transfers that were refused or did not end, of which completion times say nothing.
+fn missing_transfers(runs: &[RunResult]) -> Vec<String> {
+    let rows = || runs.iter().flat_map(|run| &run.flows);
+    let mut groups: Vec<&str> = Vec::new();
+    for row in rows().filter(|row| row.offered_transfers > 0) {
+        if !groups.contains(&row.group.as_str()) {
+            groups.push(&row.group);
+        }
+    }
+    let sum = |group: &str, count: fn(&FlowRow) -> u64| {
+        rows().filter(|row| row.group == group).map(count).sum::<u64>()
+    };
+    let sentence = |group: &str| {
+        let offered = sum(group, |row| row.offered_transfers);
+        let refused = sum(group, |row| row.refused_transfers);
+        let unfinished = sum(group, |row| row.unfinished_transfers);
+        if refused == 0 && unfinished as f64 <= FEW * offered as f64 {
+            return None;
+        }
+        let carried = sum(group, |row| row.carried_transfers);
+        let mut many = if runs.len() > 1 { format!(" of {} runs", runs.len()) } else { String::new() };
+        if carried > 0 {
+            many += &format!(" ({carried} of them under way as measuring began)");
+        }
+        let load = if refused > 0 {
+            "; offer less, or raise `at_most`, and see how many do not end"
+        } else if sum(group, |row| row.gave_up) >= unfinished {
+            ""
+        } else {
+            "; if a longer `duration` leaves as large a share unfinished, the path is overloaded"
+        };
+        let ended = offered - refused - unfinished;
+        Some(format!(
+            "{group}: {refused} of {offered} transfers{many} were refused and {unfinished} unfinished: completion \
+             times are of the {ended} that ended{load}"
+        ))
+    };
+    groups.into_iter().filter_map(sentence).collect()
 }
 
 /// What runs have in common that another run of the real path would not.
@@ -95,6 +162,26 @@ fn repetitions(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
             .push(format!("{names}: all runs meet the same stretch of the trace; try `offset = \"random\"`"));
     }
     notes
+}
+
+/// Flows of which connections gave up: what they still had to send counts for nothing.
+fn given_up(runs: &[RunResult]) -> Vec<String> {
+    let rows = || runs.iter().flat_map(|run| &run.flows).filter(|row| row.gave_up > 0);
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows() {
+        if !names.contains(&row.name.as_str()) {
+            names.push(&row.name);
+        }
+    }
+    let note = |name: &str| {
+        let count: u64 = rows().filter(|row| row.name == name).map(|row| row.gave_up).sum();
+        let (what, whose) = if count == 1 { ("connection", "its") } else { ("connections", "their") };
+        format!(
+            "{name}: {count} {what} gave up before the end, as nothing was answered for too long (`retries2` and \
+             `syn_retries` of `timer.linux`); no more of {whose} data was sent"
+        )
+    };
+    names.into_iter().map(note).collect()
 }
 
 /// Flows whose losses are decided by ties: alone in a drop-tail queue that overflows, where no other loss is random.

@@ -243,7 +243,7 @@ impl PacketLog {
 
 const DIRECTIONS: [&str; 2] = ["data", "ack"];
 
-const FLAGS: &str = "Sum of 1 SYN, 2 ACK, 4 ECE, 8 CWR, 16 ECN-capable, 32 congestion experienced, 64 reserved, 128 resent, 256 AE, 512 with an AccECN option, 1024 of ECT(1), 2048 with ECT(1) first in that option.";
+const FLAGS: &str = "Sum of 1 SYN, 2 ACK, 4 ECE, 8 CWR, 16 ECN-capable, 32 congestion experienced, 64 reserved, 128 resent, 256 AE, 512 with an AccECN option, 1024 of ECT(1), 2048 with ECT(1) first in that option, 4096 PSH, 8192 FIN.";
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use varicap_units::{Bytes, Span, Work};
 use crate::results::columns::row;
 use crate::results::histogram::Histogram;
 use crate::results::interval::jain_index;
-use crate::results::measure::{CapacityRange, FlowMeasure, LinkMeasure};
+use crate::results::measure::{CapacityRange, FlowMeasure, LinkMeasure, Transfers};
 
 /// Size of the largest group whose flows get a row each; a larger group gets only its own row.
 pub const MOST_ROWS_OF_A_GROUP: usize = 64;
@@ -17,37 +17,43 @@ row! {
         label name ("name", "") "Name of the flow: its group, with its number if the group has several.";
         label group ("group", "") "Name of its flow group in the scenario.";
         count flows ("flows", "1") "Flows that the row stands for.";
-        real goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
-        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that reached the receiver, over the measured time.";
-        real goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
-        real compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
-        real lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
-        real marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
-        count sent_packets ("sent_packets", "packets") "Data packets sent, retransmissions included.";
+        amount goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
+        amount throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes of data packets that reached the receiver, over the measured time.";
+        share goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
+        amount compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
+        amount lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
+        amount marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
+        count sent_packets ("sent_packets", "packets") "Data packets sent, retransmissions included. Segments without data, such as SYNs and FINs, are none, here and in what follows (Linux: `data_segs_out`).";
         count delivered_packets ("delivered_packets", "packets") "Data packets that reached the receiver.";
-        count retransmitted_packets ("retransmitted_packets", "packets") "Data packets sent again.";
+        count retransmitted_packets ("retransmitted_packets", "packets") "Packets sent again: data, and SYNs and FINs (Linux: `total_retrans`).";
         count timeouts ("timeouts", "1") "Expiries of the retransmission timer.";
         count fast_retransmits ("fast_retransmits", "1") "Fast retransmits.";
-        real rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time.";
-        real rtt_p50_ms ("rtt_ms.p50", "ms") "Median of the samples.";
-        real rtt_p95_ms ("rtt_ms.p95", "ms") "95th percentile of the samples.";
-        real rtt_p99_ms ("rtt_ms.p99", "ms") "99th percentile of the samples.";
-        real cwnd_mean_packets ("cwnd_packets.mean", "packets") "Mean of cwnd over time, in segments of one MSS.";
-        real cwnd_min_packets ("cwnd_packets.min", "packets") "Least cwnd.";
-        real cwnd_max_packets ("cwnd_packets.max", "packets") "Largest cwnd.";
-        count transfers ("transfers", "1") "Transfers completed.";
+        count gave_up ("gave_up", "1") "Connections that gave up, as nothing was answered for too long.";
+        amount rtt_mean_ms ("rtt_ms.mean", "ms") "Mean of the sender's samples of the round-trip time: each from when the first segment left that an acknowledgement covers.";
+        quantile rtt_p50_ms ("rtt_ms.p50", "ms") "Median of the samples.";
+        quantile rtt_p95_ms ("rtt_ms.p95", "ms") "95th percentile of the samples.";
+        quantile rtt_p99_ms ("rtt_ms.p99", "ms") "99th percentile of the samples.";
+        amount cwnd_mean_packets ("cwnd_packets.mean", "packets") "Mean of cwnd over time, in segments of one MSS.";
+        amount cwnd_min_packets ("cwnd_packets.min", "packets") "Least cwnd.";
+        amount cwnd_max_packets ("cwnd_packets.max", "packets") "Largest cwnd.";
+        count offered_transfers ("offered_transfers", "1") "Transfers that arrived in the measured time, or were under way as it began: those refused, completed and unfinished.";
+        count carried_transfers ("carried_transfers", "1") "Those of them that were under way as the measured time began.";
+        count refused_transfers ("refused_transfers", "1") "Those of them that were turned away, because `at_most` were under way.";
+        count transfers ("transfers", "1") "Those of them that completed in the measured time: their last byte came in order.";
+        count unfinished_transfers ("unfinished_transfers", "1") "Those of them that were under way at its end, or whose connections gave up; `fct_ms` does not have them.";
+        share missing_transfers ("missing_transfers.mean", "1") "Share of the offered transfers that were refused or unfinished: of so many no completion time is known; nothing where none was offered.";
         count transferred_bytes ("transferred_bytes", "B") "Bytes of the completed transfers.";
-        real fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the transfers.";
-        real fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time.";
-        real fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time.";
-        real transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
-        real bitrate_bps ("bitrate_bps.mean", "b/s") "Mean bitrate of the segments of a video, or frames of a camera, that arrived; nothing for other applications, here and in what follows.";
-        real rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
-        real switches ("switches", "1") "Changes of the bitrate from one segment of a video to the next.";
-        real startup_ms ("startup_ms.mean", "ms") "Mean time until a video began, of those that began in the measured time.";
+        amount fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the completed transfers only: from the opening of the connection to the last byte in order at the receiver, where the FIN is not awaited.";
+        quantile fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
+        quantile fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
+        amount transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
+        amount bitrate_bps ("bitrate_bps.mean", "b/s") "Mean bitrate of the segments of a video, or frames of a camera, that arrived; nothing for other applications, here and in what follows.";
+        share rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
+        amount switches ("switches", "1") "Changes of the bitrate from one segment of a video to the next.";
+        amount startup_ms ("startup_ms.mean", "ms") "Mean time until a video began, of those that began in the measured time.";
         real qoe_bps ("qoe_bps.mean", "b/s") "Linear quality of experience of a video, per segment: its bitrate, less the change of the bitrate, less 3 Mb for each second of stall and start-up [yin15, eq. (5)]; no number where no segment has come.";
-        real late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
-        real jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
+        share late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
+        share jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
     }
 }
 
@@ -56,12 +62,12 @@ row! {
     LinkRow {
         label name ("name", "") "Name of the link.";
         label flow ("flow", "") "The flow that had the link to itself, where the scenario isolates flows; else empty.";
-        real capacity_bps ("capacity_bps.mean", "b/s") "Capacity offered, over the measured time.";
-        real capacity_min_bps ("capacity_bps.min", "b/s") "Least capacity; nothing on a link that passes delivery opportunities.";
-        real capacity_max_bps ("capacity_bps.max", "b/s") "Greatest capacity.";
-        real capacity_at_min ("capacity_at_min.mean", "1") "Share of the measured time in which the capacity was at its least.";
-        real throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
-        real utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count. With at-start service a packet keeps its rate when the capacity falls, and this may exceed 1.";
+        amount capacity_bps ("capacity_bps.mean", "b/s") "Capacity offered, over the measured time.";
+        amount capacity_min_bps ("capacity_bps.min", "b/s") "Least capacity; nothing on a link that passes delivery opportunities.";
+        amount capacity_max_bps ("capacity_bps.max", "b/s") "Greatest capacity.";
+        share capacity_at_min ("capacity_at_min.mean", "1") "Share of the measured time in which the capacity was at its least.";
+        amount throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes that came through, over the measured time.";
+        share utilisation ("utilisation.mean", "1") "TCP/IP bytes that the server sent in the measured time, of the capacity offered; packets that take no capacity do not count. With at-start service a packet keeps its rate when the capacity falls, and this may exceed 1.";
         count offered_packets ("offered_packets", "packets") "Packets that arrived at the link, lost ones included.";
         count delivered_packets ("delivered_packets", "packets") "Packets that came through: they left the server, and were not lost on the channel (those are in `channel_lost_packets`).";
         count dropped_packets ("dropped_packets", "packets") "Packets lost for any cause, on the channel included.";
@@ -73,15 +79,15 @@ row! {
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
         count transmissions ("transmissions", "1") "Link-layer packets that a link with ARQ sent, each as often as it was sent.";
         count retransmissions ("retransmissions", "1") "Those of them that were sent again.";
-        real loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived or were at the link when measuring began.";
-        real backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
+        share loss_ratio ("loss_ratio", "1") "Lost packets, of those that arrived or were at the link when measuring began.";
+        amount backlog_mean_packets ("backlog_packets.mean", "packets") "Mean over time of the packets waiting, the one in service excluded.";
         count backlog_max_packets ("backlog_packets.max", "packets") "Most packets waiting.";
-        real backlog_mean_bytes ("backlog_bytes.mean", "B") "Mean over time of the bytes waiting, the packet in service excluded.";
+        amount backlog_mean_bytes ("backlog_bytes.mean", "B") "Mean over time of the bytes waiting, the packet in service excluded.";
         count backlog_max_bytes ("backlog_bytes.max", "B") "Most bytes waiting.";
-        real sojourn_mean_ms ("sojourn_ms.mean", "ms") "Mean time from a packet's arrival to its departure from the server.";
-        real sojourn_p50_ms ("sojourn_ms.p50", "ms") "Median of the sojourn time.";
-        real sojourn_p95_ms ("sojourn_ms.p95", "ms") "95th percentile of the sojourn time.";
-        real sojourn_p99_ms ("sojourn_ms.p99", "ms") "99th percentile of the sojourn time.";
+        amount sojourn_mean_ms ("sojourn_ms.mean", "ms") "Mean time from a packet's arrival to its departure from the server.";
+        quantile sojourn_p50_ms ("sojourn_ms.p50", "ms") "Median of the sojourn time.";
+        quantile sojourn_p95_ms ("sojourn_ms.p95", "ms") "95th percentile of the sojourn time.";
+        quantile sojourn_p99_ms ("sojourn_ms.p99", "ms") "99th percentile of the sojourn time.";
     }
 }
 
@@ -92,9 +98,9 @@ impl FlowRow {
         let if_reserved = |value: f64| if measure.is_reserved { value } else { f64::NAN };
         let watched = &sender.watched();
         let (pieces, shown) = (watched.pieces as f64, (watched.played + watched.stalled).as_secs_f64());
-        let no_transfers = Histogram::new();
-        let transfers = measure.transfers.as_deref();
-        let completion = transfers.map_or(&no_transfers, |transfers| &transfers.completion);
+        let no_transfers = Transfers::default();
+        let transfers = measure.transfers.as_deref().unwrap_or(&no_transfers);
+        let completion = &transfers.completion;
         let knows_cwnd = measure.cwnd_maximum > Bytes::ZERO;
         let packets = |cwnd: Bytes| {
             if knows_cwnd { ratio(cwnd.as_u64() as f64, mss.as_u64() as f64) } else { f64::NAN }
@@ -115,6 +121,7 @@ impl FlowRow {
             retransmitted_packets: sender.retransmitted_packets,
             timeouts: sender.timeouts,
             fast_retransmits: sender.fast_retransmits,
+            gave_up: sender.gave_up,
             rtt_mean_ms: mean_ms(rtt),
             rtt_p50_ms: quantile_ms(rtt, 0.5),
             rtt_p95_ms: quantile_ms(rtt, 0.95),
@@ -122,19 +129,26 @@ impl FlowRow {
             cwnd_mean_packets: ratio(cwnd_mean, mss.as_u64() as f64),
             cwnd_min_packets: packets(measure.cwnd_minimum),
             cwnd_max_packets: packets(measure.cwnd_maximum),
+            offered_transfers: transfers.offered(),
+            carried_transfers: transfers.carried,
+            refused_transfers: transfers.refused,
             transfers: completion.count(),
-            transferred_bytes: transfers.map_or(0, |transfers| transfers.size.as_u64()),
+            unfinished_transfers: transfers.unfinished(),
+            missing_transfers: ratio(
+                (transfers.refused + transfers.unfinished()) as f64,
+                transfers.offered() as f64,
+            ),
+            transferred_bytes: transfers.size.as_u64(),
             fct_mean_ms: mean_ms(completion),
-            fct_p50_ms: quantile_ms(completion, 0.5),
-            fct_p95_ms: quantile_ms(completion, 0.95),
+            fct_p50_ms: completion_ms(transfers, 0.5),
+            fct_p95_ms: completion_ms(transfers, 0.95),
             bitrate_bps: ratio(watched.bitrates as f64, pieces),
             rebuffering: ratio(watched.stalled.as_secs_f64(), shown),
             switches: if shown > 0.0 { watched.switches as f64 } else { f64::NAN },
             startup_ms: ratio(watched.startup.as_millis_f64(), watched.started as f64),
             qoe_bps: if shown > 0.0 { ratio(quality(watched), pieces) } else { f64::NAN },
             late: if shown > 0.0 { f64::NAN } else { ratio(watched.late as f64, pieces) },
-            transfer_throughput_bps: transfers
-                .map_or(f64::NAN, |transfers| ratio(transfers.throughput as f64, completion.count() as f64)),
+            transfer_throughput_bps: ratio(transfers.throughput as f64, completion.count() as f64),
             jain_index: f64::NAN,
         }
     }
@@ -247,6 +261,17 @@ fn quantile_ms(nanos: &Histogram, q: f64) -> f64 {
     nanos.quantile(q).map_or(f64::NAN, |value| Span::from_nanos(value).as_millis_f64())
 }
 
+/// The `q`-quantile of the completion times; infinite where it is that of a transfer which has not completed, if all of
+/// these take longer than those that have: then nothing is known of it.
+fn completion_ms(transfers: &Transfers, q: f64) -> f64 {
+    let (rank, completed) = ((q * transfers.begun as f64).ceil(), transfers.completion.count() as f64);
+    if rank > completed {
+        f64::INFINITY
+    } else {
+        quantile_ms(&transfers.completion, (rank / completed).min(1.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +311,25 @@ mod tests {
             assert!(value.is_nan());
         }
         assert_eq!(row.goodput_bps, 0.0);
+    }
+
+    #[test]
+    fn a_percentile_that_lies_among_unfinished_transfers_is_infinite() {
+        let row = |completed: u64, unfinished: u64| {
+            let mut meter = FlowMeter::new(MSS);
+            (0..completed + unfinished).for_each(|_| meter.on_transfer_begun());
+            (0..completed).for_each(|_| meter.on_transfer(MSS, Span::from_millis(8)));
+            FlowRow::new("web", "web", &meter.finish(at(1000), SenderTotals::default()))
+        };
+        let completion = |row: &FlowRow| [row.fct_mean_ms, row.fct_p50_ms, row.fct_p95_ms];
+        // The 95th percentile of 20 is the 19th of them.
+        assert_eq!(completion(&row(20, 0)), [8.0; 3]);
+        assert_eq!(completion(&row(19, 1)), [8.0; 3]);
+        assert_eq!(completion(&row(18, 2)), [8.0, 8.0, f64::INFINITY]);
+        assert_eq!(completion(&row(9, 11)), [8.0, f64::INFINITY, f64::INFINITY]);
+        let none = row(0, 1);
+        assert!(none.fct_mean_ms.is_nan() && none.fct_p50_ms.is_infinite());
+        assert_eq!((none.offered_transfers, none.unfinished_transfers, none.transfers), (1, 1, 0));
     }
 
     #[test]

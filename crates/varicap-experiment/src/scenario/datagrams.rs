@@ -9,7 +9,7 @@ use varicap_units::{Bytes, JsonSchema, Rate, choice};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
-    /// Rate of the datagrams on the wire.
+    /// Rate of the datagrams on the wire; kept exactly, however short they are.
     pub rate: DatagramRate,
     /// Size of each datagram on the wire; of those of an encoder, the largest. Default: 1500 B.
     #[serde(default = "datagram")]

@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use varicap_tcp::{Congestion, DEFAULT_STACK, Stack, TcpConfig};
+use varicap_units::part::Part as _;
 
+use crate::check::At;
 use crate::error::ScenarioError;
 use crate::scenario::decode::decode;
 use crate::scenario::document::{Node, Origin, Table, Value};
@@ -54,6 +56,7 @@ pub fn read_tcp(json: &str) -> Result<TcpConfig, ScenarioError> {
     let mut root = Node::new(Value::Table(Table::from_iter([("tcp".to_owned(), table)])), Origin::Unknown);
     complete(&mut root);
     let Alone { tcp } = decode(&root).map_err(|fault| fault.into_mistake().error)?;
+    At::new("tcp").part(tcp.check())?;
     Ok(tcp)
 }
 

@@ -4,6 +4,7 @@
 //! instant. Nothing below this crate knows an event list; nothing here knows how TCP or a queue works.
 
 mod ahead;
+mod closing;
 mod events;
 mod measured;
 mod policies;
@@ -195,14 +196,14 @@ impl World {
         let segment = net.arrive(&packet);
         let connection = &mut self.connections[packet.owner() as usize];
         if !connection.awaits(&packet) {
-            return;
+            return self.arrive_late(now, packet);
         }
         let news = connection.receiver.push(now, segment);
         self.observer.on_data(connection, now, news, &packet);
         net.send_ack(now, connection);
         let due = connection.receiver.poll_at().min(connection.app.poll_at());
         net.wake_connection(now, packet.owner(), connection, due);
-        if connection.is_relayed && news > 0 {
+        if connection.is_relayed && (news > 0 || connection.passes_end()) {
             self.relay(now, packet.owner(), news);
         }
     }
@@ -213,7 +214,7 @@ impl World {
         let segment = net.arrive(&packet);
         let connection = &mut self.connections[owner as usize];
         if !connection.awaits(&packet) {
-            return;
+            return self.arrive_late(now, packet);
         }
         let outcome = connection.sender.push(now, segment);
         self.observer.on_ack(connection, &outcome);
@@ -276,6 +277,9 @@ impl World {
         }
         let due = connection.wake_by();
         self.net.end_wake(now, owner, connection, due);
+        if connection.sender.gave_up() && connection.is_over() {
+            return self.close(now, owner);
+        }
         debug_assert!(!connection.is_over(), "connection {owner} is over without an acknowledgement");
     }
 
@@ -304,10 +308,10 @@ impl World {
     fn poll_connection(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         if !connection.is_open() {
-            return self.net.end_wake(now, owner, connection, Time::NEVER);
+            return self.linger(now, owner);
         }
         let was_active = connection.app.is_active();
-        let is_fed = connection.feed(now);
+        let (is_fed, ends) = connection.feed(now);
         let is_active = connection.app.is_active();
         if is_active != was_active {
             note_activity(&mut self.feedback, &mut self.net, now, connection.group, is_active);
@@ -318,32 +322,18 @@ impl World {
             self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
         }
-        self.net.send_ack(now, connection);
+        if ends {
+            connection.sender.close();
+            if answers {
+                self.net.send_data(now, connection);
+            }
+        }
+        self.net.send_ack_slowly(now, connection);
         let due = connection.wake_by();
         self.net.end_wake(now, owner, connection, due);
         if connection.is_over() {
             self.close(now, owner);
         }
-    }
-
-    /// Closes a connection whose transfer is over, and frees its slot.
-    #[cold]
-    fn close(&mut self, now: Time, owner: u32) {
-        let connection = &mut self.connections[owner as usize];
-        debug_assert!(connection.is_open(), "connection {owner} is closed twice");
-        connection.close();
-        self.net.cancel_wake(owner, connection);
-        let group = connection.group;
-        if let Some(feedback) = &mut self.feedback {
-            feedback.state.on_close(group, owner);
-            if connection.app.is_active() {
-                note_activity(&mut self.feedback, &mut self.net, now, group, false);
-            }
-        }
-        let marked_losses = self.net.marked_losses().take(owner);
-        self.observer.on_close(connection, now, marked_losses);
-        self.free.push(owner);
-        self.openers.openings.on_close(group);
     }
 
     #[cold]
@@ -358,8 +348,15 @@ impl World {
             }
             // One at a time, so that each counts as an event.
             Source::Openings => {
-                if let Some(Beginning::Connection(opening)) = self.openers.openings.poll(now) {
-                    self.open(now, &opening);
+                let openings = &mut self.openers.openings;
+                match openings.poll(now) {
+                    Some(Beginning::Connection(opening)) => {
+                        self.open(now, &opening);
+                    }
+                    Some(Beginning::TurnedAway { group }) => {
+                        self.observer.on_turned_away(openings.meter(group, None))
+                    }
+                    None => {}
                 }
             }
             Source::Feedback => return self.poll_feedback(now),
@@ -425,9 +422,11 @@ impl World {
     #[cold]
     fn relay(&mut self, now: Time, owner: u32, bytes: u64) {
         let source = &self.connections[owner as usize];
-        let is_last = source.app.is_delivered();
+        // What ends otherwise than by its size, such as a flow that is stopped, ends by its FIN.
+        let is_last = source.app.is_delivered() || source.receiver.has_ended();
         let slot = match source.relay {
             Some(slot) => slot,
+            None if bytes == 0 => return,
             None => {
                 let relay = self.openers.openings.relay_of(source.group, source.member, &source.app);
                 let Some(opening) = relay else { return };
@@ -444,6 +443,7 @@ impl World {
     fn open(&mut self, now: Time, opening: &Opening) -> u32 {
         let mut connection = self.openers.open(now, opening);
         let (group, is_active) = (connection.group, connection.app.is_active());
+        self.observer.on_open(&connection);
         let owner = match self.free.pop() {
             Some(slot) => {
                 debug_assert!(!self.connections[slot as usize].is_open(), "slot {slot} is in use");

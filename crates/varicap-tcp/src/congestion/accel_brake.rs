@@ -142,6 +142,7 @@ mod tests {
             initial_window: bytes,
             initial_ssthresh: unlimited,
             counting: crate::congestion::Counting::Acks,
+            rounding: crate::congestion::Rounding::None,
         })
     }
 

@@ -336,7 +336,7 @@ const SHOWN: &[Shown] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Counting;
+    use crate::congestion::{Counting, Rounding};
 
     const MSS: u64 = 1000;
 
@@ -348,7 +348,17 @@ mod tests {
         let initial_window = Bytes::new(segments * MSS);
         let (mss, packet) = (Bytes::new(MSS), Bytes::new(MSS + 40));
         let initial_ssthresh = Bytes::MAX;
-        Copa::new(config, &Start { mss, packet, initial_window, initial_ssthresh, counting: Counting::Acks })
+        Copa::new(
+            config,
+            &Start {
+                mss,
+                packet,
+                initial_window,
+                initial_ssthresh,
+                counting: Counting::Acks,
+                rounding: Rounding::None,
+            },
+        )
     }
 
     /// A path on which time passes: an acknowledgement each ms, round trips of a hundred.

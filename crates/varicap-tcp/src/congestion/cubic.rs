@@ -377,6 +377,12 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn cap(&mut self, most: Bytes) {
+        if most.as_u64() < self.cwnd {
+            self.set_bytes(most.as_u64());
+        }
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.set_bytes(self.mss + in_flight.as_u64());
     }
@@ -384,6 +390,10 @@ impl CongestionControl for Cubic {
     fn on_unused(&mut self, window: Bytes) {
         self.ssthresh = remembering(self.cwnd, self.ssthresh);
         self.on_idle(window);
+    }
+
+    fn on_paced(&mut self) {
+        self.exit.on_paced();
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {

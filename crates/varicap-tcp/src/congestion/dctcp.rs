@@ -95,6 +95,8 @@ pub struct Dctcp {
     share: MarkedShare,
     /// The window of data that is being counted.
     round: u64,
+    /// The acknowledgement of which `on_ack` comes next was counted before its echo.
+    is_counted: bool,
 }
 
 impl Dctcp {
@@ -105,6 +107,7 @@ impl Dctcp {
             mss: start.mss.as_u64(),
             share: MarkedShare::new(config.initial_alpha, config.gain),
             round: 0,
+            is_counted: false,
         }
     }
 
@@ -112,15 +115,27 @@ impl Dctcp {
     pub fn alpha(&self) -> f64 {
         self.share.alpha
     }
-}
 
-impl CongestionControl for Dctcp {
-    fn on_ack(&mut self, ack: &AckSample) {
+    /// RFC 8257 §3.3 steps 1 to 7: alpha moves once for each window of data.
+    fn count(&mut self, ack: &AckSample) {
         self.share.count(ack);
-        // RFC 8257 §3.3 steps 4 to 7: once for each window of data.
         if ack.round != self.round {
             self.round = ack.round;
             self.share.close();
+        }
+    }
+}
+
+impl CongestionControl for Dctcp {
+    /// RFC 8257 §3.3 steps 1 to 7, before step 8.
+    fn in_ack_event(&mut self, ack: &AckSample) {
+        self.count(ack);
+        self.is_counted = true;
+    }
+
+    fn on_ack(&mut self, ack: &AckSample) {
+        if !std::mem::take(&mut self.is_counted) {
+            self.count(ack);
         }
         if ack.may_open {
             self.reno.on_ack(ack);
@@ -144,6 +159,10 @@ impl CongestionControl for Dctcp {
 
     fn on_undo(&mut self, now: Time) {
         self.reno.on_undo(now);
+    }
+
+    fn cap(&mut self, most: Bytes) {
+        self.reno.cap(most);
     }
 
     fn on_kept(&mut self, in_flight: Bytes) {
@@ -190,7 +209,7 @@ impl CongestionControl for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Counting;
+    use crate::congestion::{Counting, Rounding};
 
     const MSS: u64 = 1000;
 
@@ -204,6 +223,7 @@ mod tests {
                 initial_window: bytes,
                 initial_ssthresh: bytes,
                 counting: Counting::Acks,
+                rounding: Rounding::None,
             },
         )
     }

@@ -15,7 +15,7 @@ varicap_units::parts! {
         #[default]
         None[NoHystart] = "none", "At ssthresh alone. Source: RFC 5681.";
         Linux[LinuxHystart] = "linux",
-            "When the ACKs of a round come in one train for half of the least RTT, or its RTTs are an eighth longer: Linux's CUBIC.\nWindows below 16 segments are left alone.";
+            "When the ACKs of a round come in one train for half of the least RTT, or all of it where something paces, or its RTTs are\nan eighth longer: Linux's CUBIC (6.18). Windows below 16 segments are left alone.";
         PlusPlus(config: PlusPlusConfig) = "plus-plus",
             "When the RTTs of a round are an eighth longer than those of the last one, after five rounds of a quarter of the growth in\nwhich they stay so. In the first slow start alone. Source: RFC 9406.";
     }
@@ -33,18 +33,12 @@ struct LinuxHystart;
 impl Part for LinuxHystart {}
 
 /// HyStart++.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlusPlusConfig {
-    /// Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows; none: no limit,
-    /// for a sender that paces. Default: 8.
+    /// Most segments that one acknowledgement may add (RFC 9406's L), whatever the connection's `counting` allows. Default: 8, and
+    /// no limit where segments are paced (RFC 9406 §4.3).
     pub limit: Option<u32>,
-}
-
-impl Default for PlusPlusConfig {
-    fn default() -> PlusPlusConfig {
-        PlusPlusConfig { limit: Some(8) }
-    }
 }
 
 impl Part for PlusPlusConfig {
@@ -63,6 +57,8 @@ const TRAIN: Span = Span::from_millis(2);
 const LOW_WINDOW: u64 = 16;
 /// Linux: what may be delayed on the way to and from the wire, 4 * 64 KiB, takes at most this.
 const AGGREGATION: (u64, Span) = (4 * 65_536, Span::from_millis(1));
+/// RFC 9406 §4.3: L of a sender that does not pace [segments].
+const LIMIT: u32 = 8;
 /// RFC 9406: rounds of conservative slow start, and by how much slower it is.
 const CSS_ROUNDS: u32 = 5;
 const CSS_DIVISOR: u64 = 4;
@@ -134,9 +130,13 @@ enum Rules {
         /// Least RTT of the connection.
         base: Span,
         found: bool,
+        /// Something paces (`sk_pacing_status`): a window then takes half of an RTT to leave, without a queue.
+        paced: bool,
     },
     PlusPlus {
         limit: u64,
+        /// No limit was asked for: it is RFC 9406's.
+        is_usual: bool,
         /// Least RTT of the last round.
         last: Span,
         /// Conservative slow start: its baseline, and rounds that have ended in it.
@@ -155,11 +155,16 @@ impl Exit {
     pub(super) fn new(choice: Hystart) -> Exit {
         let rules = match choice {
             Hystart::None => Rules::Off,
-            Hystart::Linux => {
-                Rules::Linux { round_start: Time::ZERO, last_ack: Time::ZERO, base: Span::MAX, found: false }
-            }
+            Hystart::Linux => Rules::Linux {
+                round_start: Time::ZERO,
+                last_ack: Time::ZERO,
+                base: Span::MAX,
+                found: false,
+                paced: false,
+            },
             Hystart::PlusPlus(config) => Rules::PlusPlus {
-                limit: config.limit.map_or(u64::MAX, u64::from),
+                limit: config.limit.unwrap_or(LIMIT).into(),
+                is_usual: config.limit.is_none(),
                 last: Span::MAX,
                 conservative: None,
                 rest: 0,
@@ -172,6 +177,15 @@ impl Exit {
     #[inline]
     pub(super) fn is_on(&self) -> bool {
         !matches!(self.rules, Rules::Off)
+    }
+
+    /// From now on segments are paced.
+    pub(super) fn on_paced(&mut self) {
+        match &mut self.rules {
+            Rules::Linux { paced, .. } => *paced = true,
+            Rules::PlusPlus { limit, is_usual: true, .. } => *limit = u64::MAX,
+            Rules::Off | Rules::PlusPlus { .. } => {}
+        }
     }
 
     /// An acknowledgement in slow start.
@@ -197,7 +211,7 @@ impl Exit {
         let Some(rtt) = seen.rtt else { return Verdict::Usual };
         let is_over = seen.delivered > self.round_end;
         let turns = self.turn(seen, is_over);
-        let Rules::Linux { round_start, last_ack, base, found } = &mut self.rules else {
+        let Rules::Linux { round_start, last_ack, base, found, paced } = &mut self.rules else {
             return Verdict::Usual;
         };
         if turns {
@@ -212,7 +226,8 @@ impl Exit {
             // Linux's estimate of the rate in slow start is two windows per RTT.
             let nanos = u128::from(AGGREGATION.0) * u128::from(rtt.as_nanos()) / u128::from(2 * seen.cwnd);
             let delay = AGGREGATION.1.min(Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
-            *found |= seen.now.since(*round_start) > (*base + delay) / 2;
+            let threshold = *base + delay;
+            *found |= seen.now.since(*round_start) > if *paced { threshold } else { threshold / 2 };
         }
         self.least = self.least.min(rtt);
         if self.samples < SAMPLES {
@@ -226,7 +241,7 @@ impl Exit {
     fn on_ack_plus_plus(&mut self, seen: &Seen) -> Verdict {
         let (before, is_over) = (self.least, seen.delivered >= self.round_end);
         let turns = self.turn(seen, is_over);
-        let Rules::PlusPlus { limit, last, conservative, rest } = &mut self.rules else {
+        let Rules::PlusPlus { limit, last, conservative, rest, .. } = &mut self.rules else {
             return Verdict::Usual;
         };
         if turns {
@@ -266,7 +281,7 @@ impl Exit {
         match (&mut self.rules, kind) {
             // RFC 9406 §4.3: for the initial slow start alone.
             (Rules::PlusPlus { .. }, _) => self.rules = Rules::Off,
-            (Rules::Linux { round_start, last_ack, base, found }, CongestionKind::Timeout { .. }) => {
+            (Rules::Linux { round_start, last_ack, base, found, .. }, CongestionKind::Timeout { .. }) => {
                 (*round_start, *last_ack, *base, *found) = (now, now, Span::MAX, false);
                 (self.least, self.samples) = (Span::MAX, 0);
             }

@@ -284,7 +284,7 @@ pub enum CongestionKind {
     /// The retransmission timer expired, or Tahoe resends after duplicate ACKs, which it treats the same:
     /// slow start from one segment.
     Timeout {
-        /// Expiries in a row before this one.
+        /// Expiries in a row before this one, which hold ssthresh; 0 where each halves it (`halve_at_each_timeout`).
         backoff: u32,
     },
 }
@@ -305,6 +305,10 @@ pub struct CongestionEvent {
 pub trait CongestionControl: Debug + Send {
     /// New data was acknowledged, outside of recovery; every acknowledgement, if it [wants](Wants) that.
     fn on_ack(&mut self, ack: &AckSample);
+    /// An acknowledgement arrived that may call for a congestion signal, which follows, and then `on_ack`: of it all that is
+    /// newly acknowledged and marked is known. For a control that [needs](EcnNeed::EachByte) the marks of each byte, whose
+    /// answer to an echo counts these in (RFC 8257 §3.3; Linux: `in_ack_event`).
+    fn in_ack_event(&mut self, _ack: &AckSample) {}
     /// A segment was found to be lost, for a control that wants rate samples; before the signal of the episode that begins
     /// with it, and before the acknowledgement that showed it.
     fn on_lost(&mut self, _now: Time, _loss: &Loss) {}
@@ -325,12 +329,17 @@ pub trait CongestionControl: Debug + Send {
     fn on_unused(&mut self, window: Bytes) {
         self.on_idle(window);
     }
+    /// The last acknowledgement has opened the window too far: it is `most` at the most ([`GrowWhen::MaxFs`]).
+    fn cap(&mut self, _most: Bytes) {}
     /// After a timeout `in_flight` is not believed to be lost: the window is a segment larger, as in Linux.
     fn on_kept(&mut self, _in_flight: Bytes) {}
     /// Data leaves while none is in flight, `idle` after the last segment left.
     fn on_start(&mut self, _now: Time, _idle: Span) {}
     /// Data leaves after the application had left a gap, and none is in flight; for a control that wants rate samples.
     fn on_restart(&mut self, _now: Time) {}
+    /// From now on something spaces segments out: the connection, a cap, or a rate of its own. Once told, it stays so, as
+    /// Linux's `sk_pacing_status`.
+    fn on_paced(&mut self) {}
     /// Random numbers to draw from, if it [wants](Wants::random) them; before anything is sent.
     fn on_stream(&mut self, _stream: Stream) {}
     /// Whether it holds back what the path could carry: rate samples of what leaves then are limited by the application.
@@ -375,6 +384,8 @@ pub struct Start {
     pub initial_ssthresh: Bytes,
     /// How much of what an acknowledgement covers opens the window.
     pub counting: Counting,
+    /// What is rounded down to whole segments when the window falls.
+    pub rounding: Rounding,
 }
 
 impl Start {
@@ -405,6 +416,7 @@ impl Congestion {
             initial_window: one,
             initial_ssthresh: unlimited,
             counting: Counting::Acks,
+            rounding: Rounding::None,
         };
         match self {
             Congestion::Custom(_) => None,

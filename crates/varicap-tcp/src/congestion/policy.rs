@@ -360,6 +360,7 @@ mod tests {
                 initial_window: Bytes::new(10 * MSS),
                 initial_ssthresh: Amount::Unlimited.bytes(Bytes::new(MSS), Bytes::ZERO),
                 counting: crate::congestion::Counting::Acks,
+                rounding: crate::congestion::Rounding::None,
             },
         );
         policy.open(Time::ZERO);

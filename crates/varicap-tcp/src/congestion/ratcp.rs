@@ -229,6 +229,13 @@ impl CongestionControl for Ratcp {
         self.clip();
     }
 
+    fn cap(&mut self, most: Bytes) {
+        // What a rate allows was not found out by sending.
+        if !self.knows_rate() {
+            self.reno.cap(most);
+        }
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.reno.on_kept(in_flight);
     }

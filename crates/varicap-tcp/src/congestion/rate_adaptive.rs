@@ -13,7 +13,7 @@ use varicap_units::{Bytes, JsonSchema, Rate, Span, Time};
 
 use super::{
     AckSample, ByteCounting, CongestionControl, CongestionEvent, Counting, Cubic, CubicConfig, Reno,
-    RenoConfig, Start,
+    RenoConfig, Rounding, Start,
 };
 
 use crate::config::RttBase;
@@ -85,7 +85,8 @@ impl RateAdaptiveWindow {
         // The variable part sees shares of segments.
         let bytes = Counting::Bytes(ByteCounting { limit: u32::MAX });
         let counting = if start.counting == Counting::Segments { bytes } else { start.counting };
-        let start = &Start { counting, ..*start };
+        // Nor does it round: it is not the window.
+        let start = &Start { counting, rounding: Rounding::None, ..*start };
         RateAdaptiveWindow {
             counts_acks,
             variable: match config.grow {
@@ -188,6 +189,11 @@ impl CongestionControl for RateAdaptiveWindow {
                 }
             }
         }
+    }
+
+    fn cap(&mut self, most: Bytes) {
+        let beyond = most.saturating_sub(self.reserved());
+        self.rules_mut().cap(beyond);
     }
 
     fn on_kept(&mut self, in_flight: Bytes) {

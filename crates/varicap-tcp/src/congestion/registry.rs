@@ -146,6 +146,9 @@ macro_rules! dispatch {
             fn on_ack(&mut self, ack: &AckSample) {
                 on!($controls, self, control => control.on_ack(ack))
             }
+            fn in_ack_event(&mut self, ack: &AckSample) {
+                on!($controls, self, control => control.in_ack_event(ack))
+            }
             fn on_congestion(&mut self, event: &CongestionEvent) {
                 on!($controls, self, control => control.on_congestion(event))
             }
@@ -164,6 +167,9 @@ macro_rules! dispatch {
             fn on_idle(&mut self, restart_window: Bytes) {
                 on!($controls, self, control => control.on_idle(restart_window))
             }
+            fn cap(&mut self, most: Bytes) {
+                on!($controls, self, control => control.cap(most))
+            }
             fn on_kept(&mut self, in_flight: Bytes) {
                 on!($controls, self, control => control.on_kept(in_flight))
             }
@@ -178,6 +184,9 @@ macro_rules! dispatch {
             }
             fn on_restart(&mut self, now: Time) {
                 on!($controls, self, control => control.on_restart(now))
+            }
+            fn on_paced(&mut self) {
+                on!($controls, self, control => control.on_paced())
             }
             fn on_stream(&mut self, stream: Stream) {
                 on!($controls, self, control => control.on_stream(stream))

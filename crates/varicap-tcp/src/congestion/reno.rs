@@ -6,7 +6,9 @@ use varicap_units::{Bytes, JsonSchema, Time};
 
 use super::counting::{Limit, Steps, segments, slow_start_in_segments};
 use super::hystart::{Exit, Hystart, Seen, Verdict};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
+use super::{
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Rounding, Start, kernels_own,
+};
 
 /// How the window of RFC 5681 grows.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +18,9 @@ pub struct RenoConfig {
     pub byte_counting: Option<u32>,
     /// By how much congestion avoidance opens the window. Default: per-window (what RFC 5681 §3.1 recommends).
     pub increase: Increase,
+    /// Whether a window that equals ssthresh opens as in slow start, once more by a segment (RFC 5681 §3.1 allows both).
+    /// Default: false (4.3BSD: true).
+    pub slow_start_at_ssthresh: bool,
     /// When slow start ends before a loss. Default: none (RFC 5681).
     pub hystart: Hystart,
 }
@@ -29,6 +34,8 @@ pub enum Increase {
     PerWindow,
     /// SMSS*SMSS/cwnd at each acknowledgement, as ns-2: less than a segment per window while windows are small. Source: RFC 5681 (3).
     PerAck,
+    /// The same and an eighth of a segment more: 4.3BSD-Reno, until 1994. RFC 5681 §3.1 forbids it.
+    PerAckAndEighth,
 }
 
 impl Part for RenoConfig {
@@ -59,6 +66,11 @@ pub struct Reno {
     /// Most that one acknowledgement counts in congestion avoidance [B].
     avoidance_limit: u64,
     per_ack: bool,
+    /// An acknowledgement adds an eighth of a segment beyond that.
+    adds_eighth: bool,
+    /// Slow start takes in a window that equals ssthresh.
+    at_ssthresh: bool,
+    rounding: Rounding,
     /// Windows and acknowledgements are counted in whole segments.
     in_segments: bool,
     /// Congestion avoidance is not the usual one: either of the two above.
@@ -99,7 +111,7 @@ impl Reno {
             None => Limit::new(start.counting, mss),
         };
         let counts_acks = config.byte_counting.is_none() && start.counting == Counting::Acks;
-        let per_ack = config.increase == Increase::PerAck;
+        let per_ack = config.increase != Increase::PerWindow;
         let in_segments = config.byte_counting.is_none() && start.counting == Counting::Segments;
         let mut reno = Reno {
             cwnd: 0,
@@ -110,6 +122,9 @@ impl Reno {
             slow_start_limit,
             avoidance_limit: if counts_acks { mss } else { u64::MAX },
             per_ack,
+            adds_eighth: config.increase == Increase::PerAckAndEighth,
+            at_ssthresh: config.slow_start_at_ssthresh,
+            rounding: start.rounding,
             in_segments,
             is_special: per_ack || in_segments,
             prior: Prior::default(),
@@ -153,6 +168,9 @@ impl Reno {
     #[inline]
     fn open_to_ssthresh(&mut self, bytes: u64) {
         let opened = self.cwnd + bytes;
+        if self.at_ssthresh && self.cwnd == self.ssthresh {
+            return self.set(opened);
+        }
         self.cwnd = opened.min(self.ssthresh);
         if opened >= self.ssthresh {
             self.slow_start_limit.on_end_of_slow_start();
@@ -220,13 +238,19 @@ impl Reno {
     fn open_per_ack(&mut self, acked: u64) {
         let opened =
             acked.min(self.avoidance_limit).saturating_mul(self.mss * PARTS) / self.cwnd + self.credit;
-        self.cwnd += (opened / PARTS).min(self.mss);
+        let eighth = if self.adds_eighth { self.mss / 8 } else { 0 };
+        self.cwnd += (opened / PARTS).min(self.mss) + eighth;
         self.credit = opened % PARTS;
     }
 
-    fn halved(&self, in_flight: Bytes) -> u64 {
+    /// ssthresh falls. The window that goes with it [B].
+    fn halve(&mut self, in_flight: Bytes) -> u64 {
+        let half = in_flight.as_u64() / 2;
+        let rounded =
+            if self.rounding == Rounding::None { self.whole(half) } else { half / self.mss * self.mss };
         // RFC 5681 (4): ssthresh = max(FlightSize / 2, 2*SMSS).
-        self.whole(in_flight.as_u64() / 2).max(2 * self.mss)
+        self.ssthresh = rounded.max(2 * self.mss);
+        if self.rounding == Rounding::Ssthresh { half } else { self.ssthresh }
     }
 }
 
@@ -237,7 +261,7 @@ impl CongestionControl for Reno {
             return;
         }
         let mut acked = ack.newly_acked.as_u64();
-        if self.cwnd < self.ssthresh {
+        if self.cwnd < self.ssthresh || self.at_ssthresh && self.cwnd == self.ssthresh {
             acked = if self.exit.as_ref().is_some_and(|exit| exit.is_on()) {
                 let unit = if self.in_segments { self.mss } else { 1 };
                 self.slow_start_with_exit(Seen::of(ack, self.cwnd, self.mss, unit))
@@ -266,18 +290,18 @@ impl CongestionControl for Reno {
         }
         match event.kind {
             CongestionKind::FastRetransmit => {
-                self.ssthresh = self.halved(event.in_flight);
-                self.set(self.ssthresh);
+                let window = self.halve(event.in_flight);
+                self.set(window);
             }
             CongestionKind::EcnEcho => {
-                self.ssthresh = self.halved(event.in_flight);
+                let window = self.halve(event.in_flight);
                 // RFC 3168 §6.1.2: an echo opens no window, not even that of a single segment.
-                self.set(self.ssthresh.min(self.cwnd));
+                self.set(window.min(self.cwnd));
             }
             CongestionKind::Timeout { backoff } => {
                 // RFC 5681 §3.1: a segment that times out again holds ssthresh constant.
                 if backoff == 0 {
-                    self.ssthresh = self.halved(event.in_flight);
+                    self.halve(event.in_flight);
                 }
                 self.slow_start_limit.on_timeout();
                 self.set(self.mss);
@@ -299,6 +323,12 @@ impl CongestionControl for Reno {
         }
     }
 
+    fn cap(&mut self, most: Bytes) {
+        if most.as_u64() < self.cwnd {
+            self.set(most.as_u64());
+        }
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.set(self.mss + in_flight.as_u64());
     }
@@ -306,6 +336,12 @@ impl CongestionControl for Reno {
     fn on_unused(&mut self, window: Bytes) {
         self.ssthresh = remembering(self.cwnd, self.ssthresh);
         self.on_idle(window);
+    }
+
+    fn on_paced(&mut self) {
+        if let Some(exit) = &mut self.exit {
+            exit.on_paced();
+        }
     }
 
     fn on_idle(&mut self, restart_window: Bytes) {

@@ -17,6 +17,19 @@ pub enum Halving {
     OfferedWindow,
 }
 
+/// What is rounded down to whole segments when the window falls; ssthresh is at least two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rounding {
+    /// Nothing, unless windows are counted in segments.
+    #[default]
+    None,
+    /// ssthresh: ns-2.35, which leaves half a segment in the window (`precisionReduce_`).
+    Ssthresh,
+    /// ssthresh and the window that becomes it: 4.3BSD, ns 1, ns-2 of the year 2000.
+    Window,
+}
+
 varicap_units::parts! {
     /// How much of what an acknowledgement covers opens the window.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +86,13 @@ pub enum GrowWhen {
     /// When the window was full at some time in the last window of data, and in slow start also while it is less than twice
     /// the most that was outstanding then: Linux.
     WindowUsed,
+    /// As window-limited; and while something else limits the sender, up to limit(maxFS): in slow start twice maxFS, and otherwise a
+    /// segment more than it, whatever the control. maxFS is the most that was in flight since cwnd fell last; before it ever did, the
+    /// initial window at least. A window that is larger already stays as it is. A control in Python may
+    /// exceed it by what one acknowledgement adds. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
+    MaxFs,
+    /// At each one, whether the window was used or not: 4.3BSD, ns-2 (`control_increase_ 0`).
+    Always,
 }
 
 /// What becomes of a window that is not used.

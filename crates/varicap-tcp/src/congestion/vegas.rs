@@ -149,6 +149,10 @@ impl CongestionControl for Vegas {
         (self.least, self.samples) = (Span::MAX, 0);
     }
 
+    fn cap(&mut self, most: Bytes) {
+        self.reno.cap(most);
+    }
+
     fn on_kept(&mut self, in_flight: Bytes) {
         self.reno.on_kept(in_flight);
     }
@@ -175,7 +179,7 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::{CongestionKind, Counting};
+    use crate::congestion::{CongestionKind, Counting, Rounding};
 
     const MSS: u64 = 1000;
 
@@ -189,6 +193,7 @@ mod tests {
                 initial_window: bytes(segments),
                 initial_ssthresh: bytes(ssthresh),
                 counting: Counting::Acks,
+                rounding: Rounding::None,
             },
         )
     }

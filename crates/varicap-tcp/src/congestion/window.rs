@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::delivery::Delivery;
-use super::{AckSample, CongestionControl, Controller, RateSample};
+use super::{AckSample, CongestionControl, Controller, EcnNeed, RateSample};
 use crate::segment::Segment;
 
 /// What counting rounds and delivery rates needs of an acknowledgement.
@@ -55,6 +55,8 @@ pub(crate) struct Window {
     /// No segment leaves faster than this; unlimited: there is no such cap [b/s].
     cap: Rate,
     every_ack: bool,
+    /// It counts marks before an echo of theirs makes the window smaller.
+    counts_marks: bool,
     round: u64,
     /// The round ends when this is acknowledged: the end of what was sent when it began [B].
     round_end: u64,
@@ -78,12 +80,21 @@ impl Window {
             always_paces,
             cap: Rate::UNLIMITED,
             every_ack: wants.every_ack,
+            counts_marks: wants.ecn == EcnNeed::EachByte,
             round: 0,
             round_end: 0,
             delivery: wants.rate_samples.then(Box::default),
         };
         window.update();
+        window.tell_if_paced();
         window
+    }
+
+    /// A control is told that segments are spaced out when that begins, not with each acknowledgement.
+    fn tell_if_paced(&mut self) {
+        if self.paces {
+            self.control.on_paced();
+        }
     }
 
     /// The congestion control itself.
@@ -124,8 +135,12 @@ impl Window {
 
     /// From now on segments leave no faster than at `rate`.
     pub(crate) fn cap_at(&mut self, rate: Rate) {
+        let was_paced = self.paces;
         self.cap = rate;
         self.update();
+        if !was_paced {
+            self.tell_if_paced();
+        }
     }
 
     /// New data was acknowledged in the fast path.
@@ -158,6 +173,14 @@ impl Window {
     #[inline]
     pub(crate) fn hears(&self, counts: bool) -> bool {
         counts || self.every_ack || self.delivery.is_some()
+    }
+
+    /// An acknowledgement arrived, and what it calls for has not been done yet: [`Window::on_ack`] follows.
+    #[inline]
+    pub(crate) fn in_ack_event(&mut self, ack: AckSample) {
+        if self.counts_marks {
+            self.control.in_ack_event(&AckSample { round: self.round, ..ack });
+        }
     }
 
     /// An acknowledgement arrived. It `counts` if it may open the window of an ordinary control.

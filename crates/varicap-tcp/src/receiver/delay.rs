@@ -342,7 +342,8 @@ impl Delay {
         self.answers |= !self.latest.is_never() && self.on_clock(now).since(self.latest) < self.delay;
     }
 
-    fn rto(&self) -> Span {
+    /// The RTO by the round trip of the handshake.
+    pub(super) fn rto(&self) -> Span {
         self.whole_up(self.rtt.map_or(FIRST_RTO, |rtt| rtt + (rtt * 2).max(LEAST_DEVIATION)))
     }
 

@@ -11,7 +11,6 @@ use varicap_units::{Span, Time};
 
 use crate::config::TcpConfig;
 use crate::segment::Segment;
-use crate::sender::in_bytes;
 
 /// First and largest size of the buffer (the second and third number of net.ipv4.tcp_rmem) [B].
 const BUFFER: (u64, u64) = (131_072, 33_554_432);
@@ -48,7 +47,7 @@ pub(super) struct Growth {
 impl Growth {
     pub(super) fn new(config: &TcpConfig) -> Growth {
         let mss = config.mss.as_u64().max(1);
-        let most = in_bytes(config.receive_window, config).as_u64().min(window_of(BUFFER.1, mss));
+        let most = config.offered_window().as_u64().min(window_of(BUFFER.1, mss));
         let window = (BUFFER.0 / 2 / mss * mss).min(FIRST_WINDOW).min(most);
         let room = window_of(BUFFER.0, mss).min(most);
         Growth {

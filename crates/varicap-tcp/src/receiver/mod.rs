@@ -2,25 +2,26 @@
 
 mod accurate;
 mod blocks;
+mod closing;
 mod delay;
 mod growth;
 
 use std::collections::VecDeque;
 
-use varicap_units::{Bytes, Span, Time};
+use varicap_units::{Amount, Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
-use crate::config::TcpConfig;
+use crate::config::{LARGEST_WINDOW, TcpConfig};
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::place::Place;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
-use crate::sender::in_bytes;
 use accurate::Accurate;
+use closing::Closing;
 use delay::Delay;
 
 /// Flags that send a segment to the slow path, unless all of a connection's segments have them.
-const UNUSUAL: Flags = Flags::SYN.with(Flags::CE).with(Flags::CWR);
+const UNUSUAL: Flags = Flags::SYN.with(Flags::FIN).with(Flags::CE).with(Flags::CWR);
 
 /// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
 /// together would share an acknowledgement.
@@ -40,6 +41,8 @@ pub struct Receiver {
     /// A SYN has settled which ECN the connection has, and has asked for RFC 3168's (§6.1.1 there).
     has_settled: bool,
     agrees_to_ecn: bool,
+    /// All of the sender's data has arrived, and its FIN.
+    has_ended: bool,
     /// CE arrived and CWR has not (RFC 3168 §6.1.3).
     echo_congestion: bool,
     /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
@@ -62,6 +65,8 @@ pub struct Receiver {
     delay: Option<Box<Delay>>,
     /// What it counts in AccECN mode (RFC 9768).
     accurate: Option<Box<Accurate>>,
+    /// How the two directions end, once one does.
+    closing: Option<Box<Closing>>,
     /// The acknowledgement of what came before DCTCP.CE changed: it goes first. There is room for one if marks are echoed so.
     before_change: Option<Box<Option<Segment>>>,
     /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
@@ -81,8 +86,10 @@ pub struct Receiver {
     reports_duplicates: bool,
     /// End of what the application has read [B], if it reads on demand.
     read: Option<u64>,
-    /// Receive buffer [B].
-    buffer: u64,
+    /// Receive buffer, as much of it as can be advertised [B].
+    buffer: u32,
+    /// The buffer has room for more, whatever waits to be read: the window is always the largest one.
+    is_unlimited: bool,
     // From here on what few segments read.
     /// The duplicate that the next acknowledgement reports (RFC 2883) [B].
     duplicate: Option<(u64, u64)>,
@@ -106,7 +113,7 @@ impl Receiver {
                 policy.adapts().then(|| Box::new(Delay::new(&policy, config))),
             ),
         };
-        let buffer = in_bytes(config.receive_window, config).as_u64();
+        let buffer = config.offered_window().as_u64();
         let mut receiver = Receiver {
             next: 0,
             last_ack: 0,
@@ -117,6 +124,8 @@ impl Receiver {
             takes_ecn: config.ecn_in_force(),
             agrees_to_ecn: false,
             has_settled: false,
+            has_ended: false,
+            closing: None,
             accurate: None,
             has_extras: false,
             plain: Flags::default(),
@@ -136,7 +145,8 @@ impl Receiver {
             duplicate: None,
             // RFC 2018 §3: 40 bytes of options hold four blocks, or three beside a timestamp.
             max_blocks: MAX_SACK_BLOCKS as u8 - u8::from(config.timestamps),
-            buffer,
+            buffer: buffer as u32,
+            is_unlimited: config.receive_window == Amount::Unlimited,
             read: None,
             edge: buffer,
             mss: config.mss.as_u64().max(1),
@@ -273,13 +283,20 @@ impl Receiver {
         if let Some(delay) = &mut self.delay {
             delay.on_segment(now, segment);
         }
-        if segment.len == 0 {
+        if segment.ack > 0 {
+            self.on_fin_acknowledged();
+        }
+        let ends = segment.flags.has(Flags::FIN);
+        if segment.len == 0 && !ends {
             // RFC 9293 §3.10.7.4: what lies outside of the window is answered; this is how windows and peers are probed.
             self.ack_due |= segment.seq < self.next;
             return 0;
         }
         self.note_echo(segment);
-        let end = (segment.seq + u64::from(segment.len)).min(self.edge);
+        let end = segment.end().min(self.edge);
+        if ends && end == segment.end() {
+            self.note_fin(end - 1);
+        }
         let start = segment.seq.max(self.next);
         if segment.seq < self.next {
             self.note_duplicate((segment.seq, end.min(self.next)));
@@ -296,7 +313,7 @@ impl Receiver {
             self.hold_apart(now, (start, end), segment);
             return 0;
         }
-        let before = self.next;
+        let before = self.delivered();
         self.take(now, end, segment);
         if !self.held.is_empty() {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
@@ -308,7 +325,8 @@ impl Receiver {
         }
         debug_assert!(self.next <= self.edge, "data beyond the window");
         debug_assert!(self.held.front().is_none_or(|held| held.0 > self.next), "a gap that is none");
-        self.next - before
+        self.end_if_over();
+        self.delivered() - before
     }
 
     /// RFC 3168 §6.1.3: ECE from CE until CWR. A marked segment that says CWR starts it again.
@@ -421,21 +439,31 @@ impl Receiver {
         } else if self.selective && !self.held.is_empty() {
             self.report(None, place);
         }
+        if self.closing.is_some() {
+            self.add_fin(now, place);
+        }
         false
     }
 
     /// Writes an acknowledgement of numbers alone; blocks that `place` had from before do not count. None is due afterwards.
     #[inline(always)]
     fn write(&mut self, now: Time, place: &mut Segment) {
+        // Data held out of order lies inside the window, so it does not shrink it.
+        match self.read {
+            Some(read) if !self.is_unlimited => self.open(read),
+            _ => self.edge = self.next.saturating_add(self.buffer.into()),
+        }
         self.last_ack = self.next;
-        // RFC 9293 §3.8.6 (SHLD-14): the right edge never moves left. Data held out of order lies inside the window, so
-        // it does not shrink it.
-        self.edge = self.edge.max(self.unread_from().saturating_add(self.buffer));
         let resent = if self.echo_resent { Flags::RESENT } else { Flags::default() };
         place.ack = self.next;
         place.sent_at = now;
         place.echo = self.echo;
-        place.window = u32::try_from(self.edge - self.next).unwrap_or(u32::MAX);
+        debug_assert!(
+            self.edge - self.next <= LARGEST_WINDOW.as_u64(),
+            "no header says {} B",
+            self.edge - self.next
+        );
+        place.window = (self.edge - self.next) as u32;
         place.wire_size = self.header + self.timestamps;
         place.flags = Flags::ACK.with(resent);
         (place.seq, place.len, place.sack_count) = (0, 0, 0);
@@ -465,10 +493,10 @@ impl Receiver {
         if self.selective && (duplicate.is_some() || !self.held.is_empty()) {
             self.report(duplicate, segment);
         }
-        self.has_extras = self.echo_congestion || self.accurate.is_some();
+        self.has_extras = self.echo_congestion || self.accurate.is_some() || self.has_closed();
     }
 
-    /// The instant at which a delayed acknowledgement is due; [`Time::NEVER`] if none is.
+    /// The instant at which a delayed acknowledgement, or the FIN again, is due; [`Time::NEVER`] if neither is.
     #[inline]
     pub fn poll_at(&self) -> Time {
         self.ack_at
@@ -477,7 +505,7 @@ impl Receiver {
     /// Data received in order since the start [B].
     #[inline]
     pub fn delivered(&self) -> u64 {
-        self.next
+        self.next - u64::from(self.has_ended)
     }
 
     /// From now on the application reads only when [`Receiver::read`] says so; until then it reads at once.
@@ -486,20 +514,31 @@ impl Receiver {
     }
 
     /// The application reads up to `bytes` of what is in order. The receiver must then be polled: it announces a
-    /// window that has opened by a segment or half the buffer (RFC 1122 §4.2.3.3).
+    /// window that has opened by a segment or half of the buffer, and no other (RFC 1122 §4.2.3.3).
     pub fn read(&mut self, bytes: Bytes) {
         let Some(read) = self.read else { return };
         let read = read.saturating_add(bytes.as_u64()).min(self.next);
         self.read = Some(read);
-        let opened = read.saturating_add(self.buffer).saturating_sub(self.edge);
-        if opened >= self.mss.min(self.buffer / 2).max(1) {
-            self.ack_due = true;
-        }
+        self.ack_due |= !self.is_unlimited && self.opens(read);
     }
 
-    #[inline]
-    fn unread_from(&self) -> u64 {
-        self.read.unwrap_or(self.next)
+    /// Whether the window opens far enough to be worth a word, if the application has read everything below `read`: by a
+    /// segment or half of the buffer, so that it invites no small segments. Source: RFC 9293 §3.8.6.2.2 (MUST-39), RFC 1122
+    /// §4.2.3.3. Deviation: Linux (`__tcp_select_window`) also tells of less where half of the buffer is free, and of none below
+    /// a sixteenth of it.
+    fn opens(&self, read: u64) -> bool {
+        let room = read.saturating_add(self.buffer.into()).saturating_sub(self.edge);
+        room >= self.mss.min(u64::from(self.buffer) / 2).max(1)
+    }
+
+    /// The right edge of the window follows what the application has read, all below `read`: by little only while the whole
+    /// buffer is offered, and never to the left (RFC 9293 §3.8.6, SHLD-14).
+    #[inline(never)]
+    fn open(&mut self, read: u64) {
+        let was_whole = self.edge - self.last_ack >= u64::from(self.buffer) && read >= self.next;
+        if was_whole || self.opens(read) {
+            self.edge = self.edge.max(read.saturating_add(self.buffer.into()));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Arrival, Common, Expiry, Reaction, Rules, Signal, Space, State, note};
-use crate::config::{AfterRecovery, AfterTimeout, TcpConfig};
+use crate::config::{AfterRecovery, AfterTimeout, TahoeResends, TcpConfig};
 
 /// Where a variant differs from RFC 2581's recovery.
 pub(super) trait Family: Sized {
@@ -49,6 +49,7 @@ pub(crate) struct Duplicates<F> {
     pub(super) after_recovery: AfterRecovery,
     repeat: bool,
     after_timeout: AfterTimeout,
+    pub(super) tahoe_resends: TahoeResends,
     family: PhantomData<F>,
 }
 
@@ -60,6 +61,7 @@ impl<F: Family> Rules for Duplicates<F> {
             after_recovery: config.after_recovery,
             repeat: config.repeat_fast_retransmit,
             after_timeout: config.after_timeout,
+            tahoe_resends: config.tahoe_resends,
             family: PhantomData,
         }
     }
@@ -68,7 +70,8 @@ impl<F: Family> Rules for Duplicates<F> {
     fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         if space.una > arrival.before {
             *reaction = self.on_cumulative(common, space, arrival.before);
-        } else if arrival.is_duplicate && F::HEEDS_DUPLICATES {
+        } else if arrival.is_duplicate && F::HEEDS_DUPLICATES && arrival.segment.duplicate_block().is_none() {
+            // RFC 6675 §2 (DupAck): what reports a duplicate (RFC 2883) says of nothing new that it has left the network.
             *reaction = self.on_duplicate(common, space);
         }
     }

@@ -145,7 +145,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) before: u64,
     /// Whether it repeats the last one and has no SACK blocks.
     pub(crate) says_nothing: bool,
-    /// Whether it is a duplicate by RFC 5681 §2, SACK blocks or not.
+    /// Whether it is a duplicate by RFC 5681 §2, SACK blocks or not, even if they report a duplicate (RFC 2883).
     pub(crate) is_duplicate: bool,
     /// Whether it echoes a mark that counts as congestion.
     pub(crate) is_marked: bool,

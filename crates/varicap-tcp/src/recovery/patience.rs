@@ -34,11 +34,15 @@ impl Patience {
         Patience { degree, usual: degree, seen: 0, quarters: 1, recoveries_left: 0, next_round: 0 }
     }
 
-    /// Whether nothing is waited for while the receiver holds `sacked` bytes (RACK_update_reo_wnd).
-    pub(super) fn is_over(&self, common: &Common, sacked: u64) -> bool {
-        let is_enough = sacked >= u64::from(self.degree) * common.mss;
+    /// Whether nothing is waited for while the receiver holds `sacked` bytes, which are so many `segments`
+    /// (RACK_update_reo_wnd).
+    pub(super) fn is_over(&self, common: &Common, sacked: u64, segments: impl FnOnce() -> u64) -> bool {
+        let degree = u64::from(self.degree);
         let is_recovering = matches!(common.state, State::Recovery | State::Loss);
-        self.seen == 0 && (is_recovering || is_enough)
+        // Full segments are counted by their bytes; short ones and a FIN are looked for.
+        let is_enough =
+            || sacked >= degree * common.mss || !sacked.is_multiple_of(common.mss) && segments() >= degree;
+        self.seen == 0 && (is_recovering || is_enough())
     }
 
     /// The width of the window otherwise.

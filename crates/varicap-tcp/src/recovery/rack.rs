@@ -113,6 +113,8 @@ impl Rules for ByTime {
         }
         let repetition = self.note_repetition(arrival, space);
         let (repeated, of_probe) = (repetition.is_some(), repetition == Some(true));
+        // Linux (d9157f6806d1): FLAG_DSACKING_ACK. What reports a duplicate of something resent is no duplicate itself.
+        let arrival = &Arrival { is_duplicate: arrival.is_duplicate && !repeated, ..*arrival };
         self.patience.widen(repetition == Some(false), space);
         self.end_probe(common, space, arrival, of_probe, reaction);
         let is_dubious = progress.sacked > 0
@@ -385,7 +387,8 @@ impl ByTime {
         if !std::mem::take(&mut self.flight.newest.advanced) {
             return;
         }
-        let patience = if self.patience.is_over(common, self.flight.beliefs().sacked) {
+        let sacked = self.flight.beliefs().sacked;
+        let patience = if self.patience.is_over(common, sacked, || self.flight.sacked_segments()) {
             Span::ZERO
         } else {
             // The round trip just measured counts for what it shows to be late.

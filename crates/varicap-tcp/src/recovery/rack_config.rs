@@ -10,8 +10,10 @@ use varicap_units::part::Part;
 pub struct RackConfig {
     /// How the window falls in recovery. Default: at-once (RFC 6675 §5; Linux: prr).
     pub reduction: Reduction,
-    /// Whether a silent tail is probed after about two round trips, before the retransmission timer expires (RFC 8985 §7).
-    /// Default: true.
+    /// Whether a silent tail is probed after two smoothed RTTs and what the clock adds, before the retransmission timer expires and
+    /// no later than that, whichever `timer` there is (RFC 8985 §7). The probe of a single segment, of which the acknowledgement
+    /// may be delayed, waits for two smoothed RTTs and `timer.linux.minimum` as in Linux, or with any other timer 200 ms
+    /// (TLP.max_ack_delay), whatever its least RTO. Default: true.
     pub tail_loss_probe: bool,
     /// Whether new data tests if a timeout was spurious (RFC 5682). Default: false (Linux: true).
     pub frto: bool,
@@ -61,7 +63,9 @@ impl Part for RackConfig {}
 pub enum Reduction {
     /// To ssthresh when recovery begins: nothing leaves until the pipe is as small.
     AtOnce,
-    /// In proportion to what is delivered, and by slow start up to ssthresh once the pipe is smaller. Source: RFC 9937.
+    /// In proportion to what is delivered, and by slow start up to ssthresh once the pipe is smaller: ssthresh over RecoverFS of
+    /// it leaves. RecoverFS is SND.NXT - SND.UNA as recovery begins, less what was SACKed before; with `halving = "window"` it
+    /// is cwnd, of which ssthresh is a share then (Linux). Source: RFC 9937 §6.1.
     Prr,
 }
 

@@ -4,6 +4,7 @@ use varicap_units::part::{OnKernel, Part};
 
 use super::duplicates::{Duplicates, Family};
 use super::{Common, Reaction, Signal, Space, State};
+use crate::config::TahoeResends;
 
 /// Duplicate ACKs are treated as a timeout.
 #[derive(Clone, Debug)]
@@ -23,7 +24,13 @@ impl Family for Tahoe {
     fn begin(rules: &mut Duplicates<Tahoe>, common: &mut Common, _space: &Space, in_flight: u64) -> Reaction {
         common.state = State::Loss;
         common.credit = 0;
-        let rewind = rules.resend_from_hole(common);
+        let rewind = match rules.tahoe_resends {
+            TahoeResends::GoBackN => rules.resend_from_hole(common),
+            TahoeResends::LostSegment => {
+                common.head_due = true;
+                false
+            }
+        };
         Reaction { rearm: true, signal: Some(Signal::Restart { in_flight }), rewind, ..Reaction::default() }
     }
 }

@@ -10,7 +10,16 @@ use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
-pub(super) const UNUSUAL: Flags = Flags::SYN.with(Flags::ECE).with(Flags::ACK);
+pub(super) const UNUSUAL: Flags = Flags::SYN.with(Flags::FIN).with(Flags::ECE).with(Flags::ACK);
+
+/// An echo of marks that is to make the window smaller, where the recovery has no state for it.
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    /// FlightSize when it arrived [B].
+    in_flight: u64,
+    /// The window was a single segment, and cannot fall.
+    is_least: bool,
+}
 
 impl Sender {
     /// An acknowledgement arrived.
@@ -81,6 +90,10 @@ impl Sender {
             return self.on_syn_ack(now, segment);
         }
         self.alarm.follow();
+        let ends = segment.flags.has(Flags::FIN);
+        if ends {
+            self.on_fin();
+        }
         let before = self.space.una;
         // RFC 9293 §3.10.7.4: an old acknowledgement is ignored. One of data never sent is, too; the RFC also answers
         // it, which no simulated receiver needs.
@@ -91,19 +104,24 @@ impl Sender {
             self.on_old_blocks(now, segment);
             return AckOutcome::default();
         }
+        self.offer.probes_out = 0;
+        if self.usage.max_fs.is_some() {
+            self.note_flight();
+        }
         let marks = self.read_marks(segment);
         let marked = marks.any;
         let is_marked = marked && !self.ecn.is_read;
-        let holds = is_marked && !self.recovery.tracks() && self.on_ecn_echo(now);
+        let echo = if is_marked && !self.recovery.tracks() { self.news_of_echo() } else { None };
         let pending = self.timer;
         let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
         let delivered_before = before + self.recovery.sacked();
         let is_new = segment.ack > before;
         let guessed = if is_new && self.counts_arrivals { self.recovery.guessed() } else { 0 };
-        // RFC 5681 §2: data outstanding, no data, same acknowledgement, same window.
+        // RFC 5681 §2: data outstanding, neither data nor FIN, same acknowledgement, same window.
         let is_update = Offer::of(segment) != self.offer.edge;
-        let says_nothing = !is_new && !is_update && segment.len == 0 && segment.sack_count == 0;
-        let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && segment.len == 0;
+        let is_bare = segment.len == 0 && !ends;
+        let says_nothing = !is_new && !is_update && is_bare && segment.sack_count == 0;
+        let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && is_bare;
         let (mut rtt, mut last) = (None, None);
         if is_new {
             self.take_new_data(segment);
@@ -122,6 +140,28 @@ impl Sender {
         self.recovery.on_ack(&self.space, &arrival, &mut reaction);
         self.report_lost(now);
         self.release.refill();
+        let delivered = self.space.una + self.recovery.sacked();
+        let newly_acked = if guessed > 0 {
+            // What closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
+            (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
+        } else if self.counts_arrivals {
+            // Renegs are forgotten SACKs: nothing arrived.
+            delivered.saturating_sub(delivered_before)
+        } else {
+            segment.ack - before
+        };
+        self.window.count_round(segment.ack, self.space.max);
+        let ack = AckSample {
+            newly_acked: Bytes::new(newly_acked),
+            marked,
+            marked_packets: marks.packets,
+            marked_bytes: Bytes::new(marks.bytes),
+            ..AckSample::at(now)
+        };
+        self.window.in_ack_event(ack);
+        if let Some(echo) = &echo {
+            self.on_ecn_echo(now, echo);
+        }
         if self.recovery.tracks() {
             if !self.sets_timer(&reaction, is_new) {
                 self.fix_alarm();
@@ -135,32 +175,17 @@ impl Sender {
         // An acknowledgement that reports congestion opens no window, but for a control that reads each mark; and where
         // the recovery has a state for it, that state alone decides, as in Linux.
         let counts = reaction.grow && (!marked || self.ecn.is_read || self.recovery.tracks());
-        self.window.count_round(segment.ack, self.space.max);
         if self.window.hears(counts) {
-            let delivered = self.space.una + self.recovery.sacked();
-            let newly_acked = if guessed > 0 {
-                // What closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
-                (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
-            } else if self.counts_arrivals {
-                // Renegs are forgotten SACKs: nothing arrived.
-                delivered.saturating_sub(delivered_before)
-            } else {
-                segment.ack - before
-            };
             let ack = AckSample {
-                newly_acked: Bytes::new(newly_acked),
                 newly_lost: Bytes::new(self.recovery.lost() - lost),
                 in_flight: Bytes::new(in_flight),
                 app_limited: self.grows_in_vain(),
-                marked,
-                marked_packets: marks.packets,
-                marked_bytes: Bytes::new(marks.bytes),
                 in_recovery: was_recovering || self.is_recovering(),
                 smoothed_rtt: self.sampling.rtt.smoothed(),
                 min_rtt: self.sampling.rtt.least(),
                 rtt: last_rtt,
                 delivered: Bytes::new(delivered),
-                ..AckSample::at(now)
+                ..ack
             };
             let arrived = Arrived {
                 segment,
@@ -170,17 +195,21 @@ impl Sender {
                 held: self.release.held(now),
                 is_selective: self.recovery.is_selective(),
             };
+            let (cwnd, limit) = (self.window.cwnd(), self.growth_limit());
             self.window.on_ack(ack, arrived, counts);
+            if self.usage.max_fs.is_some() {
+                self.cap_growth(cwnd, limit);
+            }
         }
         if let Some(signal) = reaction.signal {
-            self.on_signal(now, signal);
+            self.on_signal(now, signal, reaction.delivered);
         }
         if reaction.rewind {
             self.space.nxt = self.space.una;
         }
         self.update_pace();
         self.set_timer(now, pending, &reaction, is_new);
-        if holds {
+        if echo.is_some_and(|echo| echo.is_least) {
             self.hold_new_data(now);
         }
         self.check();
@@ -258,28 +287,30 @@ impl Sender {
     #[inline]
     pub(super) fn on_signals(&mut self, now: Time, reaction: &Reaction) {
         if reaction.first[0].is_some() {
-            reaction.first.into_iter().flatten().for_each(|signal| self.on_signal(now, signal));
+            let signals = reaction.first.into_iter().flatten();
+            signals.for_each(|signal| self.on_signal(now, signal, reaction.delivered));
         }
     }
 
-    pub(super) fn on_signal(&mut self, now: Time, signal: Signal) {
+    /// The window changes because of an acknowledgement that newly `delivered` so much [B].
+    pub(super) fn on_signal(&mut self, now: Time, signal: Signal, delivered: u64) {
         match signal {
             Signal::Reduce { in_flight } => {
                 self.counters.fast_retransmits += 1;
-                self.reduce(now, CongestionKind::FastRetransmit, in_flight);
+                self.reduce(now, CongestionKind::FastRetransmit, in_flight, delivered);
             }
             Signal::Restart { in_flight } => {
                 self.counters.fast_retransmits += 1;
-                self.reduce(now, CongestionKind::Timeout { backoff: 0 }, in_flight);
+                self.reduce(now, CongestionKind::Timeout { backoff: 0 }, in_flight, delivered);
             }
             Signal::Resume => self.counters.fast_retransmits += 1,
             Signal::TailRepaired { in_flight } => {
-                self.reduce(now, CongestionKind::FastRetransmit, in_flight);
+                self.reduce(now, CongestionKind::FastRetransmit, in_flight, delivered);
                 self.end_fall();
             }
             Signal::Mark => {
                 self.counters.ecn_reductions += 1;
-                self.reduce(now, CongestionKind::EcnEcho, self.space.flight());
+                self.reduce(now, CongestionKind::EcnEcho, self.space.flight(), delivered);
             }
             Signal::Recovered { limit } => {
                 self.end_fall();
@@ -323,10 +354,10 @@ impl Sender {
         Clock { now, least, smoothed }
     }
 
-    /// The window falls because of `kind`, with `in_flight` bytes in flight.
-    pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
+    /// The window falls because of `kind`, with `in_flight` bytes in flight, and so many newly `delivered`.
+    pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64, delivered: u64) {
         if let Some(kind) = self.heeded(now, kind) {
-            self.fall_for(now, kind, in_flight);
+            self.fall_for(now, kind, in_flight, delivered);
         }
     }
 
@@ -338,8 +369,9 @@ impl Sender {
         self.first_of_window(kind)
     }
 
-    /// The control hears of `kind`, and the window falls as it says; `in_flight` bytes were in flight.
-    pub(super) fn fall_for(&mut self, now: Time, kind: CongestionKind, in_flight: u64) {
+    /// The control hears of `kind`, and the window falls as it says; `in_flight` bytes were in flight, and so many newly
+    /// `delivered`.
+    pub(super) fn fall_for(&mut self, now: Time, kind: CongestionKind, in_flight: u64, delivered: u64) {
         let in_flight = self.halved(in_flight);
         let event = CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) };
         let before = self.window.cwnd();
@@ -348,11 +380,24 @@ impl Sender {
         if is_timeout {
             self.end_fall();
         } else if self.proportional {
-            self.reduction = Some(Reduction::begin(before));
+            self.reduction = Some(Reduction::begin(self.recover_fs(before, delivered)));
             self.note_extras();
             self.window.fall_to(Some(before));
         }
         self.ecn.on_reduced(kind, self.space.max, in_flight);
+    }
+
+    /// That in proportion to which a window of `cwnd` bytes falls (RecoverFS), when an acknowledgement newly `delivered` so
+    /// much [B].
+    fn recover_fs(&self, cwnd: u64, delivered: u64) -> u64 {
+        match self.halving {
+            // Linux (tcp_init_cwnd_reduction): prior_cwnd, as ssthresh is a share of cwnd, too.
+            Halving::Window => cwnd,
+            // RFC 9937 §6.1: SND.NXT - SND.UNA, less what had been SACKed before recovery, since that is not delivered in it.
+            Halving::FlightSize | Halving::OfferedWindow => {
+                (self.space.flight() + delivered).saturating_sub(self.recovery.sacked())
+            }
+        }
     }
 
     /// The signal, if the window did not fall for this window of data already; as one that holds ssthresh if it did.
@@ -391,20 +436,22 @@ impl Sender {
     /// The segment at `seq` was lost, which may end the trust in a reservation.
     pub(super) fn note_lost(&mut self, now: Time, seq: u64) {
         if self.release.on_lost(seq) {
-            self.counters.reservations_given_up += 1;
+            self.counters.reservations_given_up = true;
             self.window.change(|control| control.on_reservation(now, None));
         }
     }
 
-    /// RFC 3168 §6.1.2: as a loss, at most once per window of data. Returns whether the window could not fall.
-    fn on_ecn_echo(&mut self, now: Time) -> bool {
-        if self.is_recovering() || !self.ecn.is_news(self.space.una) || self.space.flight() == 0 {
-            return false;
-        }
-        let is_least = self.window.cwnd() == self.space.mss;
+    /// RFC 3168 §6.1.2: what an echo means that arrives now; once per window of data it is news.
+    fn news_of_echo(&self) -> Option<Echo> {
+        let in_flight = self.space.flight();
+        let is_news = !self.is_recovering() && self.ecn.is_news(self.space.una) && in_flight > 0;
+        is_news.then(|| Echo { in_flight, is_least: self.window.cwnd() == self.space.mss })
+    }
+
+    /// RFC 3168 §6.1.2: the window falls as for a loss.
+    fn on_ecn_echo(&mut self, now: Time, echo: &Echo) {
         self.counters.ecn_reductions += 1;
-        self.reduce(now, CongestionKind::EcnEcho, self.space.flight());
-        is_least
+        self.reduce(now, CongestionKind::EcnEcho, echo.in_flight, 0);
     }
 
     /// RFC 3168 §6.1.2: a window of one segment cannot fall, so the next new segment waits for the retransmission timer.
@@ -418,7 +465,7 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, now: Time, segment: &Segment) -> AckOutcome {
-        if self.handshake.connected || !segment.flags.has(Flags::ACK) {
+        if self.handshake.connected || self.handshake.gave_up || !segment.flags.has(Flags::ACK) {
             return AckOutcome::default();
         }
         let sent = self.handshake.on_answer(segment.echo, self.sampling.is_exact());
@@ -431,10 +478,12 @@ impl Sender {
         let rtt = sent.and_then(|sent| self.sampling.measure(sent, now));
         if self.handshake.was_lost() {
             self.sampling.rtt.on_connected_after_loss();
-            // RFC 5681 §3.1: after a lost SYN the initial window is one segment.
-            let restart = Bytes::new(self.space.mss);
-            self.window.change(|control| control.on_idle(restart));
-            self.initial_window = self.space.mss;
+        }
+        if self.handshake.costs_window(segment.echo, self.sampling.is_exact()) {
+            // RFC 5681 §3.1: one segment is the window with which this sender starts. `initial_window` stays IW, what §3.1
+            // allows: the restart window of §4.1 is min(IW, cwnd), as in Linux (tcp_cwnd_restart).
+            let first = Bytes::new(self.space.mss);
+            self.window.change(|control| control.on_idle(first));
         }
         self.update_pace();
         AckOutcome { rtt, newly_acked: 0 }

@@ -5,7 +5,7 @@
 use varicap_units::{Span, Time};
 
 use super::Sender;
-use crate::timer::LONGEST_ACK_DELAY;
+use crate::timer::FIRST_PROBE;
 
 /// From what the instant follows at which a timer fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,10 +210,10 @@ impl Sender {
             Wait::Probe { has_left, is_single } => {
                 let span = match rtt.smoothed() {
                     Some(smoothed) => {
-                        let slack = if is_single { LONGEST_ACK_DELAY } else { rtt.slack() };
+                        let slack = if is_single { rtt.longest_ack_delay() } else { rtt.slack() };
                         smoothed.saturating_mul(2).saturating_add(slack)
                     }
-                    None => rtt.initial_probe(),
+                    None => FIRST_PROBE,
                 };
                 let from = if has_left { self.recovery.head_left_at().unwrap_or(since) } else { since };
                 if since + span <= from + rtt.soonest_rto() {
@@ -228,7 +228,7 @@ impl Sender {
     /// As [`Sender::wait_for_probe`], where the timer [leads](Alarm::leads): no probe is due sooner than it fires.
     #[inline]
     pub(super) fn wait_on_for_probe(&mut self, now: Time, has_left: bool) {
-        let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.space.mss };
+        let wait = Wait::Probe { has_left, is_single: self.has_single() };
         debug_assert!(self.alarm.at <= self.end_of(now, wait), "a probe is due before the timer fires");
         (self.alarm.wait, self.alarm.since) = (wait, now);
     }
@@ -236,7 +236,7 @@ impl Sender {
     /// Nothing more leaves now: what left last is the tail to be probed.
     #[inline(never)]
     pub(super) fn wait_for_probe(&mut self, now: Time, has_left: bool) {
-        let wait = Wait::Probe { has_left, is_single: self.space.flight() <= self.space.mss };
+        let wait = Wait::Probe { has_left, is_single: self.has_single() };
         self.wait_by(now, wait, self.soonest_of(now, wait));
     }
 }

@@ -138,6 +138,12 @@ impl Ecn {
         if self.accurate.is_some() { Flags::of_ace(FIRST_CE_COUNT) } else { Flags::default() }
     }
 
+    /// The flags of a segment that carries no data and has not left before, such as a FIN: ECN-capable only if the control
+    /// needs all segments to be, as Linux's `tcp_ecn_send` has it.
+    pub(super) fn empty_flags(&self) -> Flags {
+        Flags(self.resent_flags().0 & !Flags::RESENT.0)
+    }
+
     /// Whether an echo at SND.UNA `una` says something new. RFC 3168 §6.1.2: at most once per window of data.
     pub(super) fn is_news(&self, una: u64) -> bool {
         self.enabled && una >= self.reduced_at

@@ -56,7 +56,7 @@ impl Sender {
         });
         let rate = self.window.pacing_rate();
         if rate.is_some() || self.pace.is_none() {
-            self.release.pace(rate, &self.sampling.rtt);
+            self.release.pace_anew(rate, &self.sampling.rtt);
         }
         self.release.refill();
     }

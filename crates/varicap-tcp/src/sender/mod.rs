@@ -5,6 +5,7 @@
 
 mod ack;
 mod alarm;
+mod closing;
 mod ecn;
 mod extras;
 mod handshake;
@@ -28,14 +29,15 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Time, Work};
 
 use crate::ack_policy::AckPolicy;
 use crate::config::{Nagle, TcpConfig, WindowProbe};
-use crate::congestion::{CongestionControl, Controller, Counting, Halving, Start, Window};
+use crate::congestion::{CongestionControl, Controller, Counting, GrowWhen, Halving, Start, Window};
 use crate::pacing::Pace;
 use crate::place::Place;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
-use crate::segment::OPTION_TIMESTAMPS;
+use crate::segment::{Flags, OPTION_TIMESTAMPS};
 use crate::writes::Writes;
 use alarm::Alarm;
+use closing::Closing;
 use ecn::Ecn;
 use handshake::Handshake;
 use nagle::ShortSegments;
@@ -52,9 +54,11 @@ const NO_LIMIT: u64 = 1 << 62;
 /// The counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Segments sent, retransmissions and SYNs included.
+    /// Segments with data sent, retransmissions included (Linux: `data_segs_out`).
     pub sent_packets: u64,
-    /// Data segments sent that carried bytes sent before.
+    /// Segments without data sent: SYNs, FINs, acknowledgements of the other side's, and probes of a closed window.
+    pub empty_packets: u64,
+    /// Segments sent again, SYNs and FINs included (Linux: `total_retrans`).
     pub retransmitted_packets: u64,
     /// Bytes sent on the wire, headers and counted options included [B].
     pub sent_bytes: u64,
@@ -78,14 +82,16 @@ pub struct Counters {
 /// word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
+    /// Whether they have data or not.
     sent_packets: u64,
     sent_bytes: u64,
     retransmitted_packets: u64,
     reported_marks: u64,
+    empty_packets: u32,
     timeouts: u32,
     fast_retransmits: u32,
     ecn_reductions: u32,
-    reservations_given_up: u32,
+    reservations_given_up: bool,
 }
 
 /// The outcome of an acknowledgement at the sender.
@@ -124,7 +130,7 @@ enum SinceProbe {
 
 /// The sending half of a connection: data goes out as recovery, congestion control, timer and receiver allow.
 ///
-/// It never gives up: a peer that stays silent is asked again at the largest RTO, indefinitely.
+/// A peer that stays silent is asked again at the largest RTO until the timer [gives up](Sender::gave_up), if it ever does.
 ///
 /// What most acknowledgements read lies together, and first: where there are 100,000 senders, a line of the cache that is
 /// not read is time saved.
@@ -134,6 +140,8 @@ pub struct Sender {
     space: Space,
     /// End of what the application has offered [B].
     written: u64,
+    /// Full segments up to here leave without a look at the end: a FIN may ride on the last one [B].
+    plain_until: u64,
     max_window: u64,
     /// When `timer` fires.
     alarm: Alarm,
@@ -142,8 +150,6 @@ pub struct Sender {
     tail_probe_due: bool,
     /// What has happened since the timer was set by which a tail is probed.
     since_probe: SinceProbe,
-    /// The application will offer no more.
-    closed: bool,
     /// Whether segments that leave may take more than their numbers.
     has_extras: bool,
     /// Whether segments show the receiver where writes end.
@@ -154,6 +160,7 @@ pub struct Sender {
     /// What arrived counts when it is SACKed, not when it is acknowledged cumulatively.
     counts_arrivals: bool,
     halving: Halving,
+    halves_at_each_timeout: bool,
     reduce_once: bool,
     /// A closed window is probed by a sequence number that was acknowledged.
     probes_old: bool,
@@ -165,6 +172,7 @@ pub struct Sender {
     pacing_credit: bool,
     /// No faster than the network advertises.
     is_capped: bool,
+    closing: Closing,
     /// Expiries in a row without an acknowledgement of new data.
     expiries: u32,
     /// Header and counted options of a data segment, and the size of a full one on the wire [B].
@@ -205,6 +213,7 @@ impl Sender {
             initial_window: in_bytes(config.initial_window, config),
             initial_ssthresh: in_bytes(config.initial_ssthresh, config),
             counting: config.counting,
+            rounding: config.rounding,
         };
         Sender::with_control(config, now, Controller::new(&config.congestion, &start))
     }
@@ -221,7 +230,7 @@ impl Sender {
         let options = if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 };
         let header = config.header.as_u64().min(u64::from(u16::MAX)) as u16;
         let overhead = header.saturating_add(options);
-        let offer = in_bytes(config.receive_window, config).as_u64().min(u64::from(u32::MAX));
+        let offer = config.offered_window().as_u64();
         let wants = control.wants();
         let release = Release::new(now, config.max_burst);
         let pace = Pace::new(&config.pacing).map(Box::new);
@@ -233,7 +242,8 @@ impl Sender {
         let mut sender = Sender {
             space: Space { una: 0, nxt: 0, max: 0, mss },
             written: 0,
-            closed: false,
+            plain_until: 0,
+            closing: Closing::new(config.fin),
             has_extras: false,
             pushes: matches!(&config.ack, AckPolicy::Delayed(policy) if policy.pushed_at_once),
             writes: None,
@@ -244,17 +254,18 @@ impl Sender {
             tail_probe_due: false,
             since_probe: SinceProbe::Nothing,
             expiries: 0,
-            app_limited: true,
+            app_limited: config.grow_when != GrowWhen::Always,
             restart_after_idle: config.restart_after_idle,
             counts_arrivals: config.counting == Counting::Segments,
             halving: config.halving,
+            halves_at_each_timeout: config.halve_at_each_timeout,
             reduce_once: config.reduce_once,
             probes_old: config.window_probe == WindowProbe::OldSequence,
             keeps_in_flight: config.recovery.rack().is_some_and(|rack| rack.keep_in_flight),
             initial_window: in_bytes(config.initial_window, config).as_u64().max(mss),
             overhead,
             full_size: output::nonzero(output::wire_size(mss, overhead)),
-            handshake: Handshake::new(now, config.handshake, config.handshake_ack),
+            handshake: Handshake::new(now, config),
             sampling: Sampling::new(config),
             recovery,
             window: Window::new(control, pace.is_some()),
@@ -264,13 +275,17 @@ impl Sender {
             short: ShortSegments::new(config.nagle),
             pace,
             pacing_credit: config.pacing_credit,
-            usage: Usage::new(config, now, wants),
+            usage: Usage::new(config, now, wants, in_bytes(config.initial_window, config).as_u64().max(mss)),
             ecn: Ecn::new(config, wants),
             is_capped: false,
             counters: Tally::default(),
             #[cfg(debug_assertions)]
             latest: now,
         };
+        if sender.usage.max_fs.is_some() {
+            // Each acknowledgement has to be looked at.
+            sender.ecn.plain = Flags(u16::MAX);
+        }
         sender.note_extras();
         sender
     }
@@ -284,7 +299,10 @@ impl Sender {
 
     /// The application offers `bytes` more; [`Bytes::MAX`] never ends. The sender must then be polled.
     pub fn write(&mut self, bytes: Bytes) {
-        debug_assert!(!self.closed || bytes == Bytes::ZERO, "data after the end");
+        debug_assert!(!self.closing.is_closed || bytes == Bytes::ZERO, "data after the end");
+        if self.handshake.gave_up {
+            return;
+        }
         if self.window.measures_rates() {
             self.note_gap();
         }
@@ -293,12 +311,14 @@ impl Sender {
             self.note_extras();
         }
         self.written = self.written.saturating_add(bytes.as_u64());
+        self.plain_until = self.written;
         self.release.refill();
     }
 
     /// The application takes back what has not been sent yet.
     pub fn withdraw(&mut self) {
         self.written = self.written.min(self.space.max);
+        self.plain_until = self.written;
         if let Some(writes) = &mut self.writes {
             writes.cut(self.written);
         }
@@ -310,14 +330,14 @@ impl Sender {
         self.short.set(rule);
     }
 
-    /// The application will offer no more.
-    pub fn close(&mut self) {
-        self.closed = true;
-    }
-
-    /// Whether all data was acknowledged and no more will come.
-    pub fn is_done(&self) -> bool {
-        self.closed && self.space.una == self.written
+    /// Whether it has given up, since nothing was answered for as long as the timer waits ([`LinuxTimer::retries2`],
+    /// [`LinuxTimer::syn_retries`]). It does nothing any more.
+    ///
+    /// [`LinuxTimer::retries2`]: crate::LinuxTimer::retries2
+    /// [`LinuxTimer::syn_retries`]: crate::LinuxTimer::syn_retries
+    #[inline]
+    pub fn gave_up(&self) -> bool {
+        self.handshake.gave_up
     }
 
     /// The same sender, which sends no faster than the network advertises, whatever its control makes of that. Nothing has
@@ -431,14 +451,15 @@ impl Sender {
     pub fn counters(&self) -> Counters {
         let tally = &self.counters;
         Counters {
-            sent_packets: tally.sent_packets,
+            sent_packets: tally.sent_packets - u64::from(tally.empty_packets),
+            empty_packets: tally.empty_packets.into(),
             sent_bytes: tally.sent_bytes,
             retransmitted_packets: tally.retransmitted_packets,
             timeouts: tally.timeouts.into(),
             fast_retransmits: tally.fast_retransmits.into(),
             ecn_reductions: tally.ecn_reductions.into(),
             reported_marks: tally.reported_marks,
-            acked_bytes: self.space.una,
+            acked_bytes: self.space.una.min(self.written),
             rtt_samples: self.sampling.rtt.samples(),
             reservations_given_up: tally.reservations_given_up.into(),
         }
@@ -492,7 +513,8 @@ impl Sender {
     fn check(&self) {
         debug_assert!(self.space.is_sound(), "{:?}", self.space);
         debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
-        debug_assert!(self.space.flight() == 0 || !self.alarm.is_off(), "data in flight without a timer");
+        let is_watched = !self.alarm.is_off() || self.handshake.gave_up;
+        debug_assert!(self.space.flight() == 0 || is_watched, "data in flight without a timer");
     }
 }
 

@@ -30,6 +30,11 @@ pub enum Polled {
 }
 
 impl Outgoing {
+    /// As [`Segment::end`].
+    pub(super) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len) + u64::from(self.flags.has(Flags::FIN))
+    }
+
     #[inline]
     fn write(self, now: Time, place: &mut Segment) {
         let Outgoing { seq, len, wire_size, flags } = self;
@@ -54,7 +59,7 @@ impl Sender {
         self.note_poll(now);
         let Space { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
-        let offered = self.written.min(self.offer.edge);
+        let offered = self.plain_until.min(self.offer.edge);
         // In recovery pacing comes before the window.
         let is_resending = self.recovery.is_resending();
         // Almost always: nothing to resend, no timer, and a full segment after others, which the window allows or not.
@@ -138,11 +143,11 @@ impl Sender {
         self.check();
         let Some(mut outgoing) = outgoing else {
             self.settle_timer(now);
-            let is_over = self.is_done();
+            let is_over = self.is_done() || self.handshake.gave_up;
             self.release.settle(now, is_over);
             return Polled::Nothing;
         };
-        let (from, to) = (outgoing.seq, outgoing.seq + u64::from(outgoing.len));
+        let (from, to) = (outgoing.seq, outgoing.end());
         let stamp = self.release.stamp(now, self.space.una, (from, to), outgoing.wire_size.get());
         outgoing.flags = outgoing.flags.with(stamp);
         if from < to && self.window.measures_rates() {
@@ -150,6 +155,7 @@ impl Sender {
             self.window.on_sent(now, (from, to), is_outstanding, in_flight);
         }
         outgoing.write(now, place);
+        place.ack = self.closing.received();
         Polled::Segment
     }
 
@@ -176,13 +182,13 @@ impl Sender {
                 self.on_expiry(now);
             }
         }
-        if !self.handshake.is_over() || self.offer.probe_due {
-            return self.poll_control(now);
-        }
         if std::mem::take(&mut self.tail_probe_due)
             && let Some(probe) = self.probe_tail(now)
         {
             return Some(probe);
+        }
+        if !self.handshake.is_over() || self.offer.probe_due {
+            return self.poll_control(now);
         }
         let window = window.unwrap_or_else(|| self.flight_limit());
         if self.recovery.is_resending() {
@@ -202,18 +208,19 @@ impl Sender {
         let mss = self.space.mss;
         let flight = self.space.flight();
         let nxt = self.space.nxt;
-        let len = (self.written - nxt).min(mss);
-        if flight + len > window || len == 0 {
+        let (len, fin) = self.next_in_line();
+        let least = len.max(fin);
+        if flight + least > window || least == 0 {
             // Full windows are the window's doing, even if the application has nothing more.
             return self.hold(flight + mss <= self.unclamped_window());
         }
         if flight == 0 && self.timer == TimerKind::Hold {
             return self.hold(false);
         }
-        if nxt + len > self.offer.edge {
+        if nxt + least > self.offer.edge {
             return self.poll_closing(now, len);
         }
-        if len < mss && !self.closed && self.short.wait(&self.space) {
+        if len < mss && !self.closing.is_closed && self.short.wait(&self.space) {
             return self.hold(true);
         }
         if !self.may_leave(now) {
@@ -227,7 +234,7 @@ impl Sender {
             let idle = self.release.idle(now);
             self.window.on_start(now, idle);
         }
-        Some(self.emit(now, len))
+        Some(self.emit_in_line(now, len, fin))
     }
 
     /// cwnd as recovery stretches it, not cut to the maximum window [B].
@@ -239,7 +246,7 @@ impl Sender {
 
     #[inline]
     fn hold(&mut self, app_limited: bool) -> Option<Outgoing> {
-        self.app_limited = app_limited;
+        self.app_limited = app_limited && !self.usage.grows_always;
         self.note_usage(!app_limited);
         self.release.rest();
         None
@@ -267,11 +274,18 @@ impl Sender {
     /// The next segment in sequence.
     #[inline(always)]
     pub(super) fn emit(&mut self, now: Time, len: u64) -> Outgoing {
+        debug_assert!(len > 0, "a segment without data");
+        self.emit_with(now, len, 0)
+    }
+
+    /// As [`Sender::emit`], with the FIN behind the data if `fin` is one.
+    #[inline(always)]
+    pub(super) fn emit_with(&mut self, now: Time, len: u64, fin: u64) -> Outgoing {
         let seq = self.space.nxt;
-        let end = seq + len;
-        debug_assert!(len > 0 && len <= self.space.mss, "a segment of {len} B");
+        let end = seq + len + fin;
+        debug_assert!(len <= self.space.mss, "a segment of {len} B");
         debug_assert!(
-            end <= self.written && end <= self.offer.edge,
+            end <= self.written + fin && end <= self.offer.edge,
             "{end} was not offered, or not asked for"
         );
         let is_new = seq >= self.space.max;
@@ -290,12 +304,13 @@ impl Sender {
             self.recovery.on_sent(now, (seq, end));
             self.since_probe = SinceProbe::Sent;
         }
-        let flags = self.with_extras(now, (seq, end), flags, is_new);
+        let flags = self.with_extras(now, (seq, end), flags, is_new && (fin == 0 || len > 0));
         self.finish(now, seq, len, flags)
     }
 
     #[inline(never)]
     pub(super) fn resend(&mut self, now: Time, (from, to): (u64, u64)) -> Outgoing {
+        let fin = u64::from(to > self.written);
         let flags = self.note_resent(to);
         if self.recovery.tracks() {
             self.recovery.on_sent(now, (from, to));
@@ -313,7 +328,8 @@ impl Sender {
         }
         self.space.nxt = self.space.nxt.max(to);
         let flags = self.with_extras(now, (from, to), flags, false);
-        self.finish(now, from, to - from, flags)
+        let outgoing = self.finish(now, from, to - from - fin, flags);
+        if to < self.written { outgoing } else { self.end_with_fin(outgoing, to) }
     }
 
     #[cold]
@@ -367,7 +383,8 @@ impl Sender {
         if !self.may_leave(now) {
             return None;
         }
-        let room = self.space.flight() + self.space.mss <= window;
+        let room =
+            self.space.flight() + self.space.mss <= window + self.closing.riding(&self.space, self.written);
         if let Some(hole) = self.recovery.next_resend(&self.space, room) {
             self.note_lost(now, hole.0);
             return Some(self.resend(now, hole));
@@ -396,7 +413,9 @@ impl Sender {
         }
         if self.space.flight() == 0 {
             // A receiver that took back its whole window is probed as any closed one when the timer that runs expires.
-            self.timer = TimerKind::Persist;
+            if self.timer != TimerKind::Persist {
+                (self.timer, self.offer.probes_out) = (TimerKind::Persist, 0);
+            }
             if self.alarm.is_off() {
                 self.alarm.set(self.sampling.rtt.deadline(now));
             }
@@ -411,22 +430,28 @@ impl Sender {
             return self.probe(now);
         }
         if self.handshake.take_ack() {
-            return Some(self.end_handshake());
+            return Some(if self.closing.peer_closed {
+                self.acknowledge_fin()
+            } else {
+                self.end_handshake()
+            });
         }
         if !self.handshake.take_syn(now) {
             return None;
         }
         self.alarm.set(self.sampling.rtt.deadline(now));
-        self.counters.sent_packets += 1;
+        self.count_empty();
         self.account(now, self.overhead);
-        let resent = if self.handshake.was_lost() { Flags::RESENT } else { Flags::default() };
+        let was_lost = self.handshake.was_lost();
+        self.counters.retransmitted_packets += u64::from(was_lost);
+        let resent = if was_lost { Flags::RESENT } else { Flags::default() };
         let flags = self.ecn.syn_flags(self.handshake.expiries()).with(resent);
         Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
     }
 
     /// The acknowledgement of the answer to the SYN. Pacing and bursts are matters of data.
     fn end_handshake(&mut self) -> Outgoing {
-        self.counters.sent_packets += 1;
+        self.count_empty();
         self.counters.sent_bytes += u64::from(self.overhead);
         Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags: self.ecn.third_flags() }
     }
@@ -434,23 +459,28 @@ impl Sender {
     /// What little the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.
     fn probe(&mut self, now: Time) -> Option<Outgoing> {
         let seq = self.space.nxt;
-        let unsent = self.written - seq;
+        let (unsent, fin) = self.next_in_line();
         let room = self.offer.edge.saturating_sub(seq).min(self.space.mss);
-        if unsent == 0 {
+        if unsent + fin == 0 {
             return None;
         }
         if room > 0 {
             self.timer = TimerKind::Retransmit;
-            return Some(self.emit(now, room.min(unsent)));
+            return Some(self.emit_in_line(now, room.min(unsent), if room > unsent { fin } else { 0 }));
         }
         if self.probes_old && seq > 0 {
             let flags = self.with_extras(now, (seq - 1, seq - 1), Flags::default(), false);
+            self.counters.empty_packets += 1;
             return Some(self.finish(now, seq - 1, 0, flags));
         }
         // SND.NXT stays: what the receiver does not take is not in flight.
         let flags = if seq < self.space.max { self.note_resent(seq + 1) } else { self.ecn.bare_flags() };
         self.space.max = self.space.max.max(seq + 1);
         let flags = self.with_extras(now, (seq, seq + 1), flags, false);
+        if unsent == 0 {
+            let outgoing = self.finish(now, seq, 0, flags);
+            return Some(self.end_with_fin(outgoing, seq + 1));
+        }
         Some(self.finish(now, seq, 1, flags))
     }
 

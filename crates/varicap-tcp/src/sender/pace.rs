@@ -1,6 +1,6 @@
 //! Segments that are spaced out.
 
-use varicap_units::{Bytes, Rate, Span, Time};
+use varicap_units::{Bytes, Rate, Time};
 
 use super::Sender;
 use crate::congestion::CongestionControl;
@@ -33,7 +33,7 @@ impl Sender {
     pub(super) fn pace_next(&mut self, now: Time, wire_size: u16) {
         match self.window.pacing_rate() {
             Some(rate) if self.pacing_credit => {
-                let gap: Span = rate.transmission_time(Bytes::new(wire_size.into()));
+                let gap = self.release.gap(rate, wire_size.into());
                 self.release.space(now, self.sampling.rtt.at_most_rto(gap));
             }
             rate => self.pace_otherwise(now, wire_size, rate),
@@ -44,13 +44,14 @@ impl Sender {
     #[inline(never)]
     fn pace_otherwise(&mut self, now: Time, wire_size: u16, rate: Option<Rate>) {
         let rtt = &self.sampling.rtt;
-        if rate.is_some() {
+        if let Some(rate) = rate {
             return self.release.pace(rate, rtt);
         }
         let len = wire_size.saturating_sub(self.overhead);
-        let gap = self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent(len.into()));
-        let least = self.window.cap().map(|cap| cap.transmission_time(Bytes::new(wire_size.into())));
-        if let Some(gap) = gap.max(least) {
+        let own = self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent());
+        let own = own.map(|rate| (rate, u64::from(len)));
+        let cap = self.window.cap().map(|cap| (cap, u64::from(wire_size)));
+        if let Some(gap) = self.release.longest_gap(own.into_iter().chain(cap)) {
             self.release.space(now, rtt.at_most_rto(gap));
         }
     }
@@ -59,7 +60,7 @@ impl Sender {
     pub(super) fn pace_anew(&mut self) {
         let rate = self.window.pacing_rate().or_else(|| self.window.cap());
         if rate.is_some() || self.pace.is_none() {
-            self.release.pace(rate, &self.sampling.rtt);
+            self.release.pace_anew(rate, &self.sampling.rtt);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 /// A reduction of the window that is under way; all in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reduction {
-    /// The window before it (RecoverFS; Linux takes cwnd, and so does this).
-    before: NonZeroU64,
+    /// That of which ssthresh is a share (RecoverFS): what was in flight, or cwnd as in Linux.
+    recover_fs: NonZeroU64,
     /// Delivered and sent since it began.
     delivered: u64,
     sent: u64,
@@ -26,9 +26,10 @@ pub(super) struct News {
 }
 
 impl Reduction {
-    /// The window is `before` bytes, and begins to fall.
-    pub(super) fn begin(before: u64) -> Reduction {
-        Reduction { before: NonZeroU64::new(before).unwrap_or(NonZeroU64::MIN), delivered: 0, sent: 0 }
+    /// The window begins to fall, in proportion to `recover_fs` bytes.
+    pub(super) fn begin(recover_fs: u64) -> Reduction {
+        let recover_fs = NonZeroU64::new(recover_fs).unwrap_or(NonZeroU64::MIN);
+        Reduction { recover_fs, delivered: 0, sent: 0 }
     }
 
     /// `len` bytes leave.
@@ -45,7 +46,7 @@ impl Reduction {
         self.delivered += news.delivered;
         let allowed = if news.pipe > ssthresh {
             // In proportion: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out, in whole segments as in Linux.
-            let segments = share(self.delivered, ssthresh, self.before.get(), mss);
+            let segments = share(self.delivered, ssthresh, self.recover_fs.get(), mss);
             segments.saturating_mul(mss).saturating_sub(self.sent)
         } else {
             // Slow start while acknowledgements show no more losses, else conservation of packets.
@@ -59,15 +60,15 @@ impl Reduction {
     }
 }
 
-/// How many segments of `mss` bytes `delivered` times `ssthresh` over `before` comes to, rounded up.
+/// How many segments of `mss` bytes `delivered` times `ssthresh` over `recover_fs` comes to, rounded up.
 #[inline]
-fn share(delivered: u64, ssthresh: u64, before: u64, mss: u64) -> u64 {
+fn share(delivered: u64, ssthresh: u64, recover_fs: u64, mss: u64) -> u64 {
     // Long division takes long, and only windows of gigabytes need it.
-    if let (Some(product), Some(whole)) = (delivered.checked_mul(ssthresh), before.checked_mul(mss)) {
+    if let (Some(product), Some(whole)) = (delivered.checked_mul(ssthresh), recover_fs.checked_mul(mss)) {
         return product.div_ceil(whole);
     }
     let product = u128::from(delivered) * u128::from(ssthresh);
-    u64::try_from(product.div_ceil(u128::from(before) * u128::from(mss))).unwrap_or(u64::MAX)
+    u64::try_from(product.div_ceil(u128::from(recover_fs) * u128::from(mss))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What may leave now, when next, and what a loss means: pacing, the limit of bursts, and the reservation of a sender
 //! that has one. The sender asks here, and knows none of them.
 
-use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
+use varicap_units::{Bytes, Pacer, Rate, Span, Stream, Time, Work};
 
 use crate::reservation::{Reservation, Reserved};
 use crate::rtt::RttEstimator;
@@ -14,6 +14,9 @@ pub(super) struct Release {
     open_from: Time,
     /// The instant at which pacing lets the next segment leave.
     paced_until: Time,
+    /// Keeps the rate exact over many segments, after the last one that was paced and before it.
+    pacer: Pacer,
+    pacer_before: Pacer,
     last_sent_at: Time,
     last_wire_size: u16,
     /// Segments that may yet go out in answer to the last acknowledgement.
@@ -41,6 +44,8 @@ impl Release {
         Release {
             open_from: Time::ZERO,
             paced_until: Time::ZERO,
+            pacer: Pacer::default(),
+            pacer_before: Pacer::default(),
             last_sent_at: now,
             last_wire_size: 0,
             burst_left: max_burst,
@@ -152,12 +157,19 @@ impl Release {
         self.last_sent_at + span < now
     }
 
-    /// Sets when the next segment may go, given the last one and the rate to pace at. A rate of zero still lets one out
-    /// each RTO.
-    pub(super) fn pace(&mut self, rate: Option<Rate>, rtt: &RttEstimator) {
+    /// Sets when the next segment may go, given the one that has just left and the rate to pace at. A rate of zero still
+    /// lets one out each RTO.
+    pub(super) fn pace(&mut self, rate: Rate, rtt: &RttEstimator) {
+        self.pacer_before = self.pacer;
+        self.pace_anew(Some(rate), rtt);
+    }
+
+    /// As [`Release::pace`], where the rate has changed since the last segment left.
+    pub(super) fn pace_anew(&mut self, rate: Option<Rate>, rtt: &RttEstimator) {
         self.paced_until = match rate {
             Some(rate) => {
-                let gap: Span = rate.transmission_time(Bytes::new(u64::from(self.last_wire_size)));
+                self.pacer = self.pacer_before;
+                let gap = self.pacer.gap(rate, Bytes::new(u64::from(self.last_wire_size)));
                 self.last_sent_at + rtt.at_most_rto(gap)
             }
             None => Time::ZERO,
@@ -165,6 +177,24 @@ impl Release {
         if !self.looks_at_each {
             self.open_from = self.paced_until;
         }
+    }
+
+    /// The distance from a segment of `bytes` to the next one at `rate`, for [`Release::space`].
+    #[inline]
+    pub(super) fn gap(&mut self, rate: Rate, bytes: u64) -> Span {
+        self.pacer.gap(rate, Bytes::new(bytes))
+    }
+
+    /// The longer distance, of those to the next segment at each of these rates.
+    pub(super) fn longest_gap(&mut self, rates: impl Iterator<Item = (Rate, u64)>) -> Option<Span> {
+        let before = self.pacer;
+        let gaps = rates.map(|(rate, bytes)| {
+            let mut pacer = before;
+            (pacer.gap(rate, Bytes::new(bytes)), pacer)
+        });
+        let (gap, pacer) = gaps.max_by_key(|(gap, _)| *gap)?;
+        self.pacer = pacer;
+        Some(gap)
     }
 
     /// The next segment may go `gap` after the last one was due; of the time by which that left later, at most half a gap
@@ -298,6 +328,7 @@ impl Release {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timer::Timer;
 
     #[test]
     fn what_leaves_before_its_time_puts_the_next_segment_off() {
@@ -310,5 +341,26 @@ mod tests {
         assert!(!release.allows(ms(114), true) && release.allows(ms(115), true));
         release.space(ms(117), gap);
         assert!(!release.allows(ms(124), true) && release.allows(ms(125), true), "on schedule again");
+    }
+
+    #[test]
+    fn paced_segments_have_the_rate_that_was_asked_for() {
+        // 1500 B at 399 Gb/s are 30.08 ns.
+        let (rate, rtt) = (Rate::from_bps(399_000_000_000), RttEstimator::new(&Timer::default(), false));
+        let expected = rate.transmission_time(Bytes::new(1500 * 1000));
+        let [mut own, mut spaced] = [(); 2].map(|()| Release::new(Time::ZERO, None));
+        for release in [&mut own, &mut spaced] {
+            release.on_sent(Time::ZERO, 1500);
+        }
+        for _ in 0..1000 {
+            own.pace(rate, &rtt);
+            // The rate is heard once more.
+            own.pace_anew(Some(rate), &rtt);
+            own.on_sent(own.paced_until, 1500);
+            let gap = spaced.longest_gap([(rate, 1500), (Rate::UNLIMITED, 1500)].into_iter()).unwrap();
+            spaced.space(spaced.paced_until, gap);
+        }
+        assert_eq!(own.last_sent_at, Time::ZERO + expected);
+        assert_eq!(spaced.paced_until, Time::ZERO + expected);
     }
 }

@@ -39,7 +39,7 @@ impl Sender {
         self.release.refill();
         self.window.count_round(segment.ack, self.space.max);
         if let Some(signal) = signal {
-            self.on_signal(now, signal);
+            self.on_signal(now, signal, 0);
             self.rearm(now);
         }
         self.update_pace();

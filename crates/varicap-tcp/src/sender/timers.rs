@@ -102,13 +102,12 @@ impl Sender {
     /// RFC 8985 §7.3: new data, even beyond the window, or else the last segment again.
     pub(super) fn probe_tail(&mut self, now: Time) -> Option<Outgoing> {
         self.timer = TimerKind::Retransmit;
-        let nxt = self.space.nxt;
-        let len = (self.written - nxt).min(self.space.mss);
-        let may_send_new = len > 0 && nxt + len <= self.offer.edge;
+        let (len, fin) = self.next_in_line();
+        let may_send_new = len + fin > 0 && self.space.nxt + len.max(fin) <= self.offer.edge;
         let outgoing = if self.recovery.is_probing() {
             None
         } else if may_send_new {
-            Some(self.emit(now, len))
+            Some(self.emit_in_line(now, len, fin))
         } else {
             self.recovery.tail().map(|tail| self.resend(now, tail))
         };
@@ -133,6 +132,10 @@ impl Sender {
             }
             TimerKind::Reorder => self.on_late(now),
             TimerKind::Persist => {
+                if self.sampling.rtt.rule().gives_up_probing(self.offer.probes_out) {
+                    return self.give_up();
+                }
+                self.offer.probes_out += 1;
                 self.sampling.rtt.on_expiry();
                 self.offer.probe_due = true;
                 self.alarm.set(self.sampling.rtt.deadline(now));
@@ -164,27 +167,63 @@ impl Sender {
     fn on_timeout(&mut self, now: Time) {
         self.sampling.rtt.on_expiry();
         self.counters.timeouts += 1;
+        if self.is_given_up(now) {
+            return self.give_up();
+        }
         if !self.handshake.connected {
             self.handshake.on_expiry();
             self.alarm.set(self.sampling.rtt.deadline(now));
             return;
         }
         let backoff = self.expiries;
+        if backoff == 0 {
+            self.handshake.retrans_stamp = now;
+        }
         self.expiries += 1;
         let in_flight = self.flight_at_expiry();
-        let kind = self.heeded(now, CongestionKind::Timeout { backoff });
+        // To the control an expiry that halves again is a first one.
+        let held = if self.halves_at_each_timeout { 0 } else { backoff };
+        let kind = self.heeded(now, CongestionKind::Timeout { backoff: held });
         if self.recovery.on_timeout(now, &self.space, backoff > 0) {
             self.space.nxt = self.space.una;
         }
         // A control that models the path learns what the timeout lost, and only then of it. Source: Linux (tcp_enter_loss).
         self.report_lost(now);
         if let Some(kind) = kind {
-            self.fall_for(now, kind, in_flight);
+            self.fall_for(now, kind, in_flight, 0);
         }
         let in_flight = self.recovery.in_flight(&self.space);
         if self.keeps_in_flight && in_flight > 0 {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));
         }
         self.alarm.set(self.sampling.rtt.deadline(now));
+    }
+
+    /// Whether the timer, which has expired, is the last one. While the receiver's window is closed what is resent are probes, and
+    /// a receiver that answers keeps its connection. Source: Linux, `tcp_write_timeout`, `tcp_retransmit_timer`. Deviation: the
+    /// time counts from the first expiry in a row, where Linux's counts from the first retransmission since its state was Open.
+    fn is_given_up(&self, now: Time) -> bool {
+        let (rule, handshake) = (self.sampling.rtt.rule(), &self.handshake);
+        if !handshake.connected {
+            return rule.gives_up_connecting(handshake.expiries(), now.since(handshake.retrans_stamp));
+        }
+        let is_open = self.offer.edge > self.space.una;
+        self.expiries > 0 && is_open && rule.gives_up(now.since(handshake.retrans_stamp))
+    }
+
+    /// The connection is over, as for a program that is told ETIMEDOUT: nothing is sent or heard any more, and what was not
+    /// delivered will not be.
+    #[cold]
+    fn give_up(&mut self) {
+        self.handshake.give_up();
+        self.since_probe = SinceProbe::Nothing;
+        (self.tail_probe_due, self.offer.probe_due) = (false, false);
+        // What remains is never acknowledged, so that it is never done.
+        (self.written, self.closing.is_closed) = (self.written.min(self.space.max), false);
+        // Full segments leave without a look at anything else.
+        self.plain_until = self.written;
+        self.timer = TimerKind::Retransmit;
+        self.alarm.set(Time::NEVER);
+        self.release.rest();
     }
 }

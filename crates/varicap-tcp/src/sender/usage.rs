@@ -1,4 +1,5 @@
-//! How much of the window was used, where that decides on its growth or its size. Source: RFC 2861, as Linux has it.
+//! How much of the window was used, where that decides on its growth or its size. Source: RFC 2861, as Linux has it;
+//! draft-ietf-ccwg-ratelimited-increase-11 (maxFS).
 
 use varicap_units::{Bytes, Span, Time};
 
@@ -14,6 +15,8 @@ pub(super) struct Usage {
     pub(super) is_on: bool,
     /// The window grows by it.
     pub(super) decides_growth: bool,
+    /// The window grows whether it is used or not.
+    pub(super) grows_always: bool,
     /// A window that is not used decays.
     pub(super) decays: bool,
     /// Whether the window was full at some time since the last window of data began.
@@ -27,16 +30,30 @@ pub(super) struct Usage {
     /// Most that was outstanding since the window was last used up [B], and when that was.
     used: u64,
     used_up: Time,
+    /// Acknowledgements open the window up to what this allows. In a box, since few have it.
+    pub(super) max_fs: Option<Box<MaxFs>>,
+}
+
+/// What limits the window of a rate-limited sender. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
+#[derive(Debug)]
+pub(super) struct MaxFs {
+    /// maxFS: the most that was in flight since cwnd fell last [B].
+    most: u64,
+    /// cwnd when it was looked at last [B].
+    cwnd: u64,
 }
 
 impl Usage {
     /// A record that is kept if something reads it: the configuration, or a control that `wants` it.
-    pub(super) fn new(config: &TcpConfig, now: Time, wants: Wants) -> Usage {
+    /// In the beginning cwnd is `initial_window` bytes.
+    pub(super) fn new(config: &TcpConfig, now: Time, wants: Wants, initial_window: u64) -> Usage {
         let decides_growth = config.grow_when == GrowWhen::WindowUsed && !wants.own_window;
         let decays = config.restart_after_idle && config.validation == Validation::Decay && !wants.own_window;
+        let grows_always = config.grow_when == GrowWhen::Always && !wants.own_window;
         Usage {
             is_on: decides_growth || decays || wants.rate_samples,
             decides_growth,
+            grows_always,
             decays,
             is_full: false,
             most: 0,
@@ -44,6 +61,8 @@ impl Usage {
             sent: 0,
             used: 0,
             used_up: now,
+            max_fs: (config.grow_when == GrowWhen::MaxFs && !wants.own_window)
+                .then(|| Box::new(MaxFs { most: initial_window, cwnd: initial_window })),
         }
     }
 }
@@ -61,7 +80,38 @@ impl Sender {
         if self.usage.decides_growth {
             !self.usage.is_full && !self.is_mostly_used()
         } else {
-            self.app_limited
+            self.app_limited && self.growth_limit().is_none_or(|limit| self.window.cwnd() >= limit)
+        }
+    }
+
+    /// Draft §3: an acknowledgement is about to end what FlightSize was since the last one. maxFS starts anew with the first
+    /// FlightSize after cwnd fell, for whatever reason.
+    pub(super) fn note_flight(&mut self) {
+        let (flight, now) = (self.space.flight(), self.window.cwnd());
+        if let Some(MaxFs { most, cwnd }) = self.usage.max_fs.as_deref_mut() {
+            let before = if now < *cwnd { 0 } else { *most };
+            (*most, *cwnd) = (before.max(flight), now);
+        }
+    }
+
+    /// Draft §3, limit(maxFS): how far acknowledgements may open the window of a sender that something other than cwnd limits [B].
+    pub(super) fn growth_limit(&self) -> Option<u64> {
+        let MaxFs { most: max_fs, .. } = *self.usage.max_fs.as_deref().filter(|_| self.app_limited)?;
+        let mss = self.space.mss;
+        let limit = if self.window.is_in_slow_start() { max_fs.saturating_mul(2) } else { max_fs + mss };
+        Some(if self.counts_arrivals { limit / mss * mss } else { limit })
+    }
+
+    /// An acknowledgement has opened the window, which was `before` bytes: not beyond `limit`, if there is one.
+    pub(super) fn cap_growth(&mut self, before: u64, limit: Option<u64>) {
+        if let Some(limit) = limit
+            && self.window.cwnd() > limit.max(before)
+        {
+            self.window.change(|control| control.cap(Bytes::new(limit.max(before))));
+        }
+        let now = self.window.cwnd();
+        if let Some(MaxFs { cwnd, .. }) = self.usage.max_fs.as_deref_mut() {
+            *cwnd = now.max(*cwnd);
         }
     }
 

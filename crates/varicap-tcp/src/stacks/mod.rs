@@ -47,6 +47,7 @@ stacks! {
     BsdReno = "bsd-reno", "4.3BSD-Reno (1990): fast recovery, too.";
     Ns1 = "ns-1", "The LBNL simulator ns 1.1 (1996), with its own defaults.";
     Ns2 = "ns-2", "The simulator ns-2 of the year 2000, with its defaults of that time.";
+    Ns235 = "ns-2.35", "The simulator ns-2.35 (2011), with the defaults of its Tcl files.";
 }
 
 impl Stack {

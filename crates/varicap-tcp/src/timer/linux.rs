@@ -6,7 +6,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{JsonSchema, Span, Time};
 
 use super::step::Step;
-use super::{Limits, Sample, Smoothed};
+use super::{Limits, Retries, Sample, Smoothed};
 
 /// RTO that data starts with when the SYN was lost and nothing was measured. Source: RFC 6298 §5.7, and Linux's
 /// TCP_TIMEOUT_FALLBACK.
@@ -23,7 +23,8 @@ const SLACK: Span = Span::from_millis(2);
 #[serde(default, deny_unknown_fields)]
 pub struct LinuxTimer {
     /// Least deviation that is added to the smoothed RTT, so that the RTO is at least the smoothed RTT plus this (RFC 6298
-    /// bounds the RTO as a whole). Default: 200 ms (net.ipv4.tcp_rto_min_us).
+    /// bounds the RTO as a whole). The probe of a tail that is a single segment waits for as much more than two smoothed RTTs
+    /// (`tcp_schedule_loss_probe`). Default: 200 ms (net.ipv4.tcp_rto_min_us).
     pub minimum: Span,
     /// RTO before the first sample. Default: 1 s.
     pub initial: Span,
@@ -41,6 +42,13 @@ pub struct LinuxTimer {
     /// How often a SYN times out before its RTO begins to double. Default: 4 (net.ipv4.tcp_syn_linear_timeouts; RFC 6298
     /// doubles at once: 0).
     pub linear_syn_timeouts: u32,
+    /// A connection gives up when the timer expires and nothing has been answered for as long as so many retransmissions take that
+    /// begin with an RTO of 200 ms: 924.6 s for 15, if `maximum` is 120 s. So it does after so many probes of a closed window that
+    /// are not answered. 0 to 255. Default: 15 (net.ipv4.tcp_retries2).
+    pub retries2: u32,
+    /// It gives up when so many SYNs beside the first one and `linear_syn_timeouts` others were not answered. 1 to 127. Default: 6
+    /// (net.ipv4.tcp_syn_retries): 131 s.
+    pub syn_retries: u32,
 }
 
 impl Default for LinuxTimer {
@@ -53,6 +61,8 @@ impl Default for LinuxTimer {
             wheel: true,
             long_first: false,
             linear_syn_timeouts: 4,
+            retries2: 15,
+            syn_retries: 6,
         }
     }
 }
@@ -65,7 +75,9 @@ impl Part for LinuxTimer {
         let most = format!("at most `maximum`, {}", self.maximum);
         part::require("minimum", self.minimum <= self.maximum, self.minimum, most.clone())?;
         part::require("initial", self.initial <= self.maximum, self.initial, most)?;
-        part::require("hertz", (1..=10_000).contains(&self.hertz), self.hertz, "1 to 10000")
+        part::require("hertz", (1..=10_000).contains(&self.hertz), self.hertz, "1 to 10000")?;
+        part::require("retries2", self.retries2 <= 255, self.retries2, "0 to 255")?;
+        part::require("syn_retries", (1..=127).contains(&self.syn_retries), self.syn_retries, "1 to 127")
     }
 }
 
@@ -87,7 +99,8 @@ pub(super) struct Rule {
     maximum: u64,
     wheel: bool,
     long_first: bool,
-    linear_syn_timeouts: u32,
+    linear_syn_timeouts: u8,
+    retries: Retries,
 }
 
 impl Rule {
@@ -105,7 +118,8 @@ impl Rule {
             maximum: tick.round_up(config.maximum.as_nanos()),
             wheel: config.wheel,
             long_first: config.long_first,
-            linear_syn_timeouts: config.linear_syn_timeouts,
+            linear_syn_timeouts: config.linear_syn_timeouts.min(255) as u8,
+            retries: Retries { data: config.retries2 as u8, syn: config.syn_retries as u8 },
         }
     }
 
@@ -138,12 +152,17 @@ impl super::Rule for Rule {
             after_syn_loss: initial.max(AFTER_SYN_LOSS.as_nanos()).min(maximum),
             maximum,
             backs_off: true,
-            linear_syn_timeouts: self.linear_syn_timeouts,
+            linear_syn_timeouts: self.linear_syn_timeouts.into(),
+            retries: Some(self.retries),
             slack: SLACK.as_nanos(),
+            // tcp_schedule_loss_probe: tcp_rto_min_us.
+            longest_ack_delay: self.minimum * MICROSECOND.as_nanos(),
             least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
             least_is_added: true,
             is_exact: !self.wheel,
             may_be_early: false,
+            maximum_backoff: u64::MAX,
+            forgets_after: u32::MAX,
         }
     }
 

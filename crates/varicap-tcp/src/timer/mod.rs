@@ -8,9 +8,13 @@ mod rfc6298;
 pub(crate) mod step;
 mod ticks;
 
-/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement.
-/// Source: RFC 8985 §7.2 (TLP.max_ack_delay).
-pub(crate) const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
+pub use ticks::TickSamples;
+
+/// How long the only segment in flight may be unanswered because its receiver delays the acknowledgement, unless a rule has
+/// a measure of its own [ns]. Source: RFC 8985 §7.2 (TLP.max_ack_delay).
+const LONGEST_ACK_DELAY: u64 = 200_000_000;
+/// When a tail is probed before the round-trip time is known. Source: RFC 8985 §7.2; Linux (TCP_TIMEOUT_INIT).
+pub(crate) const FIRST_PROBE: Span = Span::from_secs(1);
 
 /// The registry of retransmission timers: the choice in a scenario file, and the static dispatch to the chosen rule.
 macro_rules! timers {
@@ -56,18 +60,19 @@ macro_rules! timers {
             }
 
             /// What was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
-            /// sees it, in its units, and of whether it has to keep RTTVAR. One dispatch serves all steps.
+            /// sees it, in its units, as it would count as a first one, and of whether it has to keep RTTVAR. One dispatch serves all steps.
             #[inline]
             pub(crate) fn on_sample(
                 &mut self,
                 at: Time,
                 now: Time,
-                smooth: impl FnOnce(u64, bool) -> Sample,
+                smooth: impl FnOnce(u64, u64, bool) -> Sample,
             ) {
                 match &mut self.chosen {
                     $( Chosen::$Variant(rule) => {
                         let keeps_rttvar = <$module::Rule as Rule>::READS_RTTVAR;
-                        let sample = smooth(rule.measure(at, now), keeps_rttvar);
+                        let rtt = rule.measure(at, now);
+                        let sample = smooth(rtt, rule.first(rtt), keeps_rttvar);
                         rule.take(&sample);
                     } )+
                 }
@@ -116,10 +121,31 @@ pub(crate) struct TimerRule {
     least: u64,
     maximum: u64,
     slack: u64,
-    /// At most the longest delay of an acknowledgement [ns].
+    /// At most the longest delay of an acknowledgement, and a second [ns].
     probe_slack: u32,
     least_is_added: bool,
     is_exact: bool,
+}
+
+/// After how many retransmissions without an answer a connection is given up. Source: Linux, `tcp_write_timeout`.
+#[derive(Clone, Copy, Debug)]
+struct Retries {
+    /// Of data, and probes of a closed window: `tcp_retries2`.
+    data: u8,
+    /// Of a SYN, beside those whose RTO does not double: `tcp_syn_retries`.
+    syn: u8,
+}
+
+/// The RTO from which Linux counts retransmissions of data, whatever the path's is (TCP_RTO_MIN).
+const RTO_MIN: Span = Span::from_millis(200);
+
+/// How long `retries` retransmissions take, and the wait after the last of them, if the first RTO is `rto` and the largest one
+/// `maximum` [ns]. Source: Linux, `tcp_model_timeout`.
+fn model_timeout(retries: u8, rto: u64, maximum: u64) -> u64 {
+    let doublings = (maximum / rto.max(1)).max(1).ilog2();
+    let doubled = u32::from(retries).min(doublings);
+    let rest = u64::from(u32::from(retries) - doubled);
+    ((2 << doubled) - 1_u64).saturating_mul(rto).saturating_add(rest.saturating_mul(maximum))
 }
 
 /// The settings that all rules have in common.
@@ -137,8 +163,12 @@ struct Limits {
     backs_off: bool,
     /// Expiries of a SYN that do not double it.
     linear_syn_timeouts: u32,
+    /// When a connection is given up; none: never.
+    retries: Option<Retries>,
     /// What the clock adds to a wait that is shorter than an RTO [ns].
     slack: u64,
+    /// How long the acknowledgement of a single segment may be delayed, beyond two round trips [ns].
+    longest_ack_delay: u64,
     /// No timer that is set for an RTO fires sooner [ns].
     least: u64,
     /// Whether that is the least that is added to the smoothed RTT.
@@ -147,12 +177,17 @@ struct Limits {
     is_exact: bool,
     /// Whether a timer may fire before its wait is over.
     may_be_early: bool,
+    /// By how much expiries in a row multiply the RTO at most.
+    maximum_backoff: u64,
+    /// Expiries in a row after which the next sample begins the estimate anew.
+    forgets_after: u32,
 }
 
 impl Limits {
     /// What the clock adds at least to the wait for a probe of a tail [ns].
     fn probe_slack(&self) -> u32 {
-        if self.may_be_early { 0 } else { self.slack.min(LONGEST_ACK_DELAY.as_nanos()) as u32 }
+        let least = self.slack.min(self.longest_ack_delay).min(FIRST_PROBE.as_nanos());
+        if self.may_be_early { 0 } else { least as u32 }
     }
 }
 
@@ -160,6 +195,8 @@ impl Limits {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Smoothed {
     pub(crate) srtt: u64,
+    /// Eight times SRTT, with its fraction.
+    pub(crate) eight_srtt: u64,
     /// Four times RTTVAR, for a rule that reads it.
     pub(crate) four_rttvar: u64,
     /// Least RTT seen [ns].
@@ -190,6 +227,11 @@ trait Rule {
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
     fn measure(&mut self, sent: Time, now: Time) -> u64;
+    /// What this round-trip time counts as a first sample.
+    #[inline]
+    fn first(&self, rtt: u64) -> u64 {
+        rtt
+    }
     /// Takes a sample into a state of its own, if it keeps one.
     #[inline]
     fn take(&mut self, _sample: &Sample) {}
@@ -213,7 +255,8 @@ impl TimerRule {
     pub(crate) fn backed_off(&self, rto: u64, expiries: u32) -> u64 {
         // RFC 6298 (5.5): RTO <- RTO * 2; (2.5): a maximum may be placed on it.
         let limits = self.limits();
-        let factor = if limits.backs_off { 1u64 << expiries.min(32) } else { 1 };
+        let factor =
+            if limits.backs_off { (1u64 << expiries.min(32)).min(limits.maximum_backoff) } else { 1 };
         rto.saturating_mul(factor).min(self.maximum.max(1))
     }
 
@@ -221,6 +264,11 @@ impl TimerRule {
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         Span::from_nanos(self.slack)
+    }
+
+    /// A probe of a tail that is a single segment waits for so much longer than two round trips.
+    pub(crate) fn longest_ack_delay(&self) -> Span {
+        Span::from_nanos(self.limits().longest_ack_delay)
     }
 
     /// A probe of a tail waits for at least so much longer than two round trips.
@@ -252,9 +300,35 @@ impl TimerRule {
         self.limits().after_syn_loss.max(1)
     }
 
+    /// Expiries in a row after which the next sample begins the estimate anew.
+    pub(crate) fn forgets_after(&self) -> u32 {
+        self.limits().forgets_after
+    }
+
     /// Expiries of a SYN that do not double the RTO.
     pub(crate) fn linear_syn_timeouts(&self) -> u32 {
         self.limits().linear_syn_timeouts
+    }
+
+    /// Whether a connection is given up that has been resending for `silence` without an answer.
+    pub(crate) fn gives_up(&self, silence: Span) -> bool {
+        let limits = self.limits();
+        let most = |retries: Retries| model_timeout(retries.data, RTO_MIN.as_nanos(), limits.maximum);
+        limits.retries.is_some_and(|retries| silence.as_nanos() >= most(retries))
+    }
+
+    /// Whether it is given up after `unanswered` probes of a closed window.
+    pub(crate) fn gives_up_probing(&self, unanswered: u32) -> bool {
+        self.limits().retries.is_some_and(|retries| unanswered >= retries.data.into())
+    }
+
+    /// Whether it is given up before it begins: its SYN has been sent again `resent` times in `silence`.
+    pub(crate) fn gives_up_connecting(&self, resent: u32, silence: Span) -> bool {
+        let limits = self.limits();
+        limits.retries.is_some_and(|Retries { syn, .. }| {
+            let most = model_timeout(syn, limits.initial, limits.maximum);
+            resent >= u32::from(syn) + limits.linear_syn_timeouts || resent > 0 && silence.as_nanos() >= most
+        })
     }
 
     /// Nanoseconds of one unit of the estimator [ns].

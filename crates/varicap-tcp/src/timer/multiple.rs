@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{JsonSchema, Span, Time};
 
-use super::{Limits, Smoothed};
+use super::{LONGEST_ACK_DELAY, Limits, Smoothed};
 use crate::config::RttBase;
 
 /// An RTO that is a fixed multiple of the RTT.
@@ -83,11 +83,15 @@ impl super::Rule for Rule {
             maximum,
             backs_off,
             linear_syn_timeouts: 0,
+            retries: None,
             slack: 1_000_000,
+            longest_ack_delay: LONGEST_ACK_DELAY,
             least: 0,
             least_is_added: false,
             is_exact: true,
             may_be_early: false,
+            maximum_backoff: u64::MAX,
+            forgets_after: u32::MAX,
         }
     }
 

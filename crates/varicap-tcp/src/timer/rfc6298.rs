@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{JsonSchema, Span, Time};
 
 use super::step::Step;
-use super::{Limits, Smoothed};
+use super::{LONGEST_ACK_DELAY, Limits, Smoothed};
 
 /// RTO that a timer shorter than this restarts from when the SYN was lost. Source: RFC 6298 §5.7.
 const AFTER_SYN_LOSS: Span = Span::from_secs(3);
@@ -82,11 +82,15 @@ impl super::Rule for Rule {
             maximum,
             backs_off: true,
             linear_syn_timeouts: 0,
+            retries: None,
             slack: self.granularity.step,
+            longest_ack_delay: LONGEST_ACK_DELAY,
             least: self.minimum.min(initial).min(maximum),
             least_is_added: false,
             is_exact: true,
             may_be_early: false,
+            maximum_backoff: u64::MAX,
+            forgets_after: u32::MAX,
         }
     }
 

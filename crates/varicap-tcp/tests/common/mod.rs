@@ -150,11 +150,11 @@ impl Script {
         }
     }
 
-    /// The peer acknowledges everything below `ack`, and holds `blocks`.
+    /// The peer acknowledges everything below `ack`, and holds `blocks`; the first of them may be a duplicate below `ack`.
     pub fn sack(&mut self, ack: u64, blocks: &[Range<u64>]) -> AckOutcome {
         let mut segment = self.segment(ack);
         for (slot, block) in segment.sack.iter_mut().zip(blocks) {
-            *slot = ((block.start - ack) as u32, (block.end - ack) as u32);
+            *slot = (block.start.wrapping_sub(ack) as u32, block.end.wrapping_sub(ack) as u32);
         }
         segment.sack_count = blocks.len() as u8;
         self.push(segment)

@@ -7,6 +7,7 @@ use varicap_units::Time;
 
 use super::datagrams::Datagrams;
 use super::{Endpoints, Samples};
+use crate::fidelity::Wakes;
 use crate::sockets::TcpInfo;
 use crate::sys;
 
@@ -26,7 +27,8 @@ impl Endpoints {
             connection.fast_retransmits += 1;
         }
         connection.state = state;
-        connection.last = SenderTotals { fast_retransmits: connection.fast_retransmits, ..info.totals() };
+        let (fast_retransmits, gave_up) = (connection.fast_retransmits, connection.gave_up.into());
+        connection.last = SenderTotals { fast_retransmits, gave_up, ..info.totals() };
         let meter = connection.meter as usize;
         let Transport::Tcp { tcp, .. } = &self.flows[usize::from(connection.group)].transport else { return };
         let standing = info.sender_state(tcp.mss);
@@ -69,5 +71,6 @@ impl Endpoints {
         let totals = self.sender_totals(now);
         self.meters.iter_mut().zip(totals).for_each(|(meter, sender)| meter.reset(now, sender));
         self.samples.fill(Samples::default());
+        self.wakes = Wakes::default();
     }
 }

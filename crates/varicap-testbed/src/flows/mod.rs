@@ -22,6 +22,7 @@ use crate::bpf::Ratcp;
 use crate::director::Message;
 use crate::emulator::Remote;
 use crate::error::{Step, TestbedError};
+use crate::fidelity::Wakes;
 use crate::netns::Namespace;
 use crate::plan::{FlowPlan, Plan};
 use crate::sockets::{self, Requests, TcpInfo};
@@ -122,6 +123,8 @@ struct Connection {
     waits_for_room: bool,
     state: State,
     fast_retransmits: u64,
+    /// The kernel has given up (ETIMEDOUT): a socket says so once.
+    gave_up: bool,
     last: SenderTotals,
 }
 
@@ -147,6 +150,8 @@ pub struct Endpoints {
     pub standing: Vec<Option<SenderState>>,
     /// Samples of greedy senders, by meter.
     pub samples: Vec<Samples>,
+    /// How punctually the senders are sampled.
+    pub wakes: Wakes,
     /// The maximum amount of unsent data in the kernel for each connection [B].
     unsent: i32,
     over: Vec<SenderTotals>,
@@ -216,6 +221,7 @@ impl Endpoints {
             meters: Vec::new(),
             standing: Vec::new(),
             samples: Vec::new(),
+            wakes: Wakes::default(),
             unsent,
             over: Vec::new(),
             flows: network.flows.clone(),
@@ -296,7 +302,9 @@ impl Endpoints {
                 Some(Beginning::Connection(opening)) => {
                     self.open(at, &opening)?;
                 }
-                Some(Beginning::TurnedAway { .. }) => {}
+                Some(Beginning::TurnedAway { group }) => {
+                    self.meters[self.openings.meter(group, None) as usize].on_transfer_refused();
+                }
                 None => return Ok(()),
             }
         }
@@ -323,6 +331,7 @@ impl Endpoints {
                     // A late sample does not delay the next one.
                     let next = (at + SAMPLE.saturating_mul(often)).max(now);
                     self.agenda.push(Reverse((next, Due::Sample)));
+                    self.wakes.on_wake(at, now);
                     self.sample(now);
                 }
             }
@@ -385,7 +394,10 @@ impl Endpoints {
                 }
                 Err(error) if sys::is_again(&error) => is_full = true,
                 // Not connected yet, or gone.
-                Err(_) => is_full = true,
+                Err(error) => {
+                    is_full = true;
+                    connection.gave_up |= sys::is_timed_out(&error);
+                }
             }
         }
         let wants_room = connection.outbox.left() > 0;
@@ -414,10 +426,11 @@ impl Endpoints {
     }
 
     fn on_sender(&mut self, slot: u32, readable: bool) -> Result<(), TestbedError> {
-        let Some(connection) = &self.connections[slot as usize] else { return Ok(()) };
+        let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         // The receiver sends nothing: a readable sender means the end of the connection.
-        if readable && connection.outbox.has_ended && matches!(sys::discard(&connection.sender, CHUNK), Ok(0))
-        {
+        let read = if readable { sys::discard(&connection.sender, CHUNK) } else { Ok(1) };
+        connection.gave_up |= read.as_ref().is_err_and(sys::is_timed_out);
+        if connection.gave_up || connection.outbox.has_ended && matches!(read, Ok(0)) {
             self.close(slot);
             return Ok(());
         }
@@ -436,7 +449,8 @@ impl Endpoints {
         let count = match sys::discard(receiver, MOST_AT_ONCE) {
             Ok(0) | Err(_) if connection.outbox.has_ended => {
                 connection.receiver = None;
-                return Ok(());
+                let passes_end = self.openings.is_relayed(connection.group) && !connection.app.is_transfer();
+                return if passes_end { self.relay(now, slot, 0) } else { Ok(()) };
             }
             Ok(count) => count as u64,
             Err(_) => return Ok(()),
@@ -464,9 +478,11 @@ impl Endpoints {
     /// Passes `count` bytes that a connection has just delivered to the connection that relays them.
     fn relay(&mut self, now: Time, slot: u32, count: u64) -> Result<(), TestbedError> {
         let Some(source) = &self.connections[slot as usize] else { return Ok(()) };
-        let is_last = source.app.is_delivered();
+        // What ends otherwise than by its size, such as a flow that is stopped, ends by its FIN.
+        let is_last = source.app.is_delivered() || source.receiver.is_none();
         let relay = match source.relay {
             Some(known) => known,
+            None if count == 0 => return Ok(()),
             None => {
                 let opening = self.openings.relay_of(source.group, source.member, &source.app);
                 let Some(opening) = opening else { return Ok(()) };

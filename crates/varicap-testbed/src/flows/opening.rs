@@ -100,12 +100,15 @@ impl Endpoints {
         let ConnectionId { slot, generation } = self.next_place();
         self.poll.add(&fd, token(SENDER, slot, generation), Interest::ReadWrite).step("wait for a socket")?;
         self.ports.insert((group, port), slot);
-        let is_active = app.is_active();
+        let (is_active, meter) = (app.is_active(), self.openings.meter(group, member));
+        if app.is_transfer() {
+            self.meters[meter as usize].on_transfer_begun();
+        }
         self.connections[slot as usize] = Some(Connection {
             generation,
             group,
             member,
-            meter: self.openings.meter(group, member),
+            meter,
             sender: fd,
             receiver: None,
             port,
@@ -115,6 +118,7 @@ impl Endpoints {
             waits_for_room: true,
             state: State::Connecting,
             fast_retransmits: 0,
+            gave_up: false,
             last: SenderTotals::default(),
         });
         let name = self.openings.name(group, member);

@@ -8,7 +8,9 @@ mod sending;
 mod timer;
 
 use varicap_experiment::{FlowSpec, Network, Transport};
-use varicap_tcp::{AckPolicy, AfterTimeout, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer};
+use varicap_tcp::{
+    AckPolicy, AfterLostSyn, AfterTimeout, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer,
+};
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes};
 
@@ -221,7 +223,7 @@ fn plan_flow(
     check_recovery(tcp, &key, mode, kernel, notes)?;
     timer::check(tcp, &key, notes)?;
     check_details(tcp, &key, notes)?;
-    rules::check(tcp, mode, notes);
+    rules::check(tcp, &key, mode, notes)?;
     sending::check(tcp, notes);
     let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     let mss = tcp.mss.as_u64();
@@ -342,6 +344,11 @@ fn check_details(
             tcp.handshake && !tcp.handshake_ack,
             "handshake_ack: Linux always ends the handshake with a segment of its own",
         ),
+        (
+            tcp.handshake && tcp.after_lost_syn != AfterLostSyn::Linux,
+            "after_lost_syn: Linux starts with the whole initial window unless the SYN was lost twice",
+        ),
+        (!tcp.fin, "fin: Linux ends each connection with one in each direction"),
         (!tcp.limited_transmit, "limited_transmit: Linux always has it"),
         (
             tcp.rtt_samples == RttSamples::OnePerWindow,

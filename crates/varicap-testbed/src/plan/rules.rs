@@ -5,10 +5,20 @@ use varicap_tcp::congestion::{
 };
 use varicap_tcp::{AckPolicy, RackConfig, Recovery, TcpConfig};
 
-use super::{Mode, Notes};
+use super::{Mode, Notes, unsupported};
+use crate::error::TestbedError;
 
-/// Notes which of them differ from what the scenario says.
-pub(super) fn check(tcp: &TcpConfig, mode: Mode, notes: &mut Notes) {
+/// Refuses what the kernel has nothing like, and notes which of its rules differ from what the scenario says.
+pub(super) fn check(
+    tcp: &TcpConfig,
+    key: &impl Fn(&str) -> String,
+    mode: Mode,
+    notes: &mut Notes,
+) -> Result<(), TestbedError> {
+    if tcp.grow_when == GrowWhen::MaxFs {
+        let why = "Linux's window opens by tcp_is_cwnd_limited, and keeps no maxFS: simulator only";
+        return Err(unsupported(&key("grow_when"), "max-fs", why));
+    }
     let decays = tcp.validation == Validation::Decay || !tcp.restart_after_idle;
     let is_stock = mode == Mode::Stock;
     let selective = tcp.recovery.is_selective();
@@ -33,6 +43,7 @@ pub(super) fn check(tcp: &TcpConfig, mode: Mode, notes: &mut Notes) {
     if compresses && selective && !is_stock {
         notes.add("ack: `sack_compression` is off in classic mode");
     }
+    Ok(())
 }
 
 /// Whether a CUBIC computes as Linux's, or there is none. Its constants are another matter.
@@ -64,6 +75,12 @@ mod tests {
 
     fn has(notes: &[String], start: &str) -> bool {
         notes.iter().any(|note| note.starts_with(start))
+    }
+
+    #[test]
+    fn a_limit_of_growth_that_linux_does_not_have_is_refused() {
+        let error = plan("a.tcp = { grow_when = \"max-fs\" }", Mode::Stock).unwrap_err().to_string();
+        assert!(error.contains("flows.a.tcp.grow_when") && error.contains("maxFS"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The retransmission timer in the kernel: by route, by parameters of the namespace, or not at all.
 
 use varicap_experiment::FlowSpec;
-use varicap_tcp::{TcpConfig, Timer};
+use varicap_tcp::{LinuxTimer, TcpConfig, Timer};
 use varicap_units::Span;
 
 use super::Notes;
@@ -60,16 +60,27 @@ pub(super) fn parameters(
         notes.add(format!("timer: the largest RTO is that of `{}` for all flows", first.name));
     }
     if let Timer::Linux(timer) = &base.timer {
-        sysctls.push(("net.ipv4.tcp_syn_linear_timeouts", timer.linear_syn_timeouts.to_string(), true));
-        let differs = |other: &Timer| match other {
-            Timer::Linux(other) => other.linear_syn_timeouts != timer.linear_syn_timeouts,
-            _ => false,
-        };
-        if tcps.iter().any(|(_, tcp)| differs(&tcp.timer)) {
-            notes.add(format!("timer: `linear_syn_timeouts` is that of `{}` for all flows", first.name));
+        for (key, sysctl, value) in counts(timer) {
+            sysctls.push((sysctl, value.to_string(), true));
+            let differs = |other: &Timer| match other {
+                Timer::Linux(other) => counts(other).iter().any(|count| count.0 == key && count.2 != value),
+                _ => false,
+            };
+            if tcps.iter().any(|(_, tcp)| differs(&tcp.timer)) {
+                notes.add(format!("timer: `{key}` is that of `{}` for all flows", first.name));
+            }
         }
     }
     sysctls
+}
+
+/// What Linux's timer counts: the key, the kernel parameter, and its value.
+fn counts(timer: &LinuxTimer) -> [(&'static str, &'static str, u32); 3] {
+    [
+        ("linear_syn_timeouts", "net.ipv4.tcp_syn_linear_timeouts", timer.linear_syn_timeouts),
+        ("retries2", "net.ipv4.tcp_retries2", timer.retries2),
+        ("syn_retries", "net.ipv4.tcp_syn_retries", timer.syn_retries),
+    ]
 }
 
 /// The largest RTO of a timer that Linux can run.
@@ -98,7 +109,11 @@ mod tests {
             assert_eq!(plan_of(tcp, mode).unwrap().flows[0].to_receiver.rto_min_ms, 300);
             assert_eq!(parameter(tcp, mode, "net.ipv4.tcp_rto_max_ms").as_deref(), Some("20000"));
             assert_eq!(parameter(tcp, mode, "net.ipv4.tcp_syn_linear_timeouts").as_deref(), Some("4"));
+            assert_eq!(parameter(tcp, mode, "net.ipv4.tcp_retries2").as_deref(), Some("15"));
+            assert_eq!(parameter(tcp, mode, "net.ipv4.tcp_syn_retries").as_deref(), Some("6"));
         }
+        let tcp = "recovery = \"newreno\", timer = { linux = { retries2 = 3 } }";
+        assert_eq!(parameter(tcp, Mode::Stock, "net.ipv4.tcp_retries2").as_deref(), Some("3"));
         let notes = plan_of("recovery = \"newreno\", timer = { linux = { initial = \"3 s\" } }", Mode::Stock);
         assert!(notes.unwrap().notes.iter().any(|note| note.contains("first RTO is 1 s, not 3 s")));
     }

@@ -29,6 +29,11 @@ pub fn is_again(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR))
 }
 
+/// Whether an error says that a connection was given up, since nothing was answered for too long.
+pub fn is_timed_out(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ETIMEDOUT)
+}
+
 /// Reads what is available into `buffer`; returns the number of bytes.
 pub fn read(fd: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the buffer is ours and as long as we say.

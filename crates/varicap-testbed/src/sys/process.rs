@@ -48,8 +48,16 @@ pub fn ignore_interrupts() {
 /// Lets this thread wake as exactly as the machine allows: with exact timers and, if that is permitted, with priority
 /// over all ordinary threads (SCHED_FIFO). Returns whether it was permitted.
 pub fn go_first() -> bool {
-    // The kernel's `sched_param`, by the kernel's call: musl has more in the one and refuses the other.
-    let priority: libc::c_int = 20;
+    has_priority(20)
+}
+
+/// As [`go_first`], behind the threads that go first.
+pub fn go_next() -> bool {
+    has_priority(10)
+}
+
+fn has_priority(priority: libc::c_int) -> bool {
+    // The kernel's `sched_param` is one number. By the kernel's call: musl has more in the one and refuses the other.
     // SAFETY: `priority` outlives the call, which only reads it.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);

@@ -3,10 +3,12 @@
 Time is cut into slots of the round trip propagation delay.  In a slot the link serves c_r packets in state r.  What the
 slot before served, or the whole window, is in the delay, and the rest waits: with a window of w packets
 
-    served = min(w, c_r),   waiting = (w - c_r)+,   a loss if w - c_r > B
+    served = min(c_r, (w - (k - 1) / 2) c_r / (c_r + k)),   waiting = (w - c_r)+,   a loss if w - c_r > B
 
-so that (w, r) is a Markov chain.  Reno's window grows by min(w, c_s) / w in a slot after state s, on a grid of windows
-by chance, so that its mean is exact.  A loss is heard when a window has been acknowledged, in a slot with probability
+with k packets to an acknowledgement, which go together, so that a window that does not fill the link returns once in a
+round trip and their transmission times.  So (w, r) is a Markov chain.  Reno's window grows by served / w in a slot
+after state s, on a grid of windows by chance, so that its mean is exact.  A loss is heard when a window has been
+acknowledged, in a slot with probability
 c_r / min(w, c_r + B); the link goes on meanwhile.  Then the window is halved.
 
 CUBIC's window is a function of the time since the last loss, of the window there and of the one before: losses are
@@ -62,6 +64,8 @@ class Parameters:
     """Round trip propagation delay [s]."""
     rounds_per_packet: float = 1.0
     """Round trips in which Reno's window grows by a packet."""
+    packets_per_ack: int = 1
+    """Packets that an acknowledgement answers."""
 
     def __post_init__(self) -> None:
         rates = self.capacity.capacity
@@ -75,6 +79,18 @@ class Parameters:
             )
         if not (self.round_trip_s > 0 and self.rounds_per_packet >= 1):
             raise ValueError("a round trip is longer than 0 s, and a packet takes one of them or more")
+
+
+def carried(window: Any, rate: Any, packets_per_ack: Any) -> Any:
+    """Packets of a window that a link of this rate carries in a slot.
+
+    Those that an acknowledgement answers go together, and the link is done with the last of them after as many of its
+    transmission times: the window returns once in a round trip and these.  Of an odd window one waits for its pair.
+    """
+    # Of less than an acknowledgement's packets some are under way, too: it comes by its timer.
+    whole = np.maximum(window - (packets_per_ack - 1) / 2, np.minimum(window, 1) / 2)
+    under_way = whole * rate / (rate + packets_per_ack)
+    return np.minimum(under_way, rate)
 
 
 def refuse_outages(parameters: Parameters) -> None:
@@ -94,7 +110,7 @@ def reno(parameters: Parameters) -> float:
 
     >>> chain = SlottedChain.symmetric(10.0, high=40.0, low=10.0)
     >>> round(reno(Parameters(capacity=chain, waiting_packets=20, round_trip_s=0.1)), 2)
-    0.81
+    0.8
     """
     return together.alone(solve_reno(parameters))
 
@@ -106,15 +122,16 @@ def solve_reno(parameters: Parameters) -> together.Computation[float]:
     grain = max(1.0, (float(rates.max()) + room + 2) / _MOST_LEVELS)
     levels = int(np.ceil((float(rates.max()) + room + 2) / grain)) + 2
     window = np.arange(1, levels + 1) * grain
-    until = _Hearing(rates, changes, room, window)
-    grows = np.minimum(1, np.minimum(window, rates[:, None]) / window / grain / parameters.rounds_per_packet)
+    until = _Hearing(rates, changes, room, window, parameters.packets_per_ack)
+    grows = carried(window, rates[:, None], parameters.packets_per_ack) / window
+    grows = np.minimum(1, grows / grain / parameters.rounds_per_packet)
     before, level, after, growth, chance = _ways(changes, grows)
     source = before * levels + level
     to = window[level] + growth * grain
     goes_on = to - rates[after] <= room
     lost = np.flatnonzero(~goes_on)
     hearing = np.minimum(level + growth, levels - 1)[lost], after[lost]
-    served, lasts = np.minimum(to, rates[after]), np.ones(to.size)
+    served, lasts = carried(to, rates[after], parameters.packets_per_ack), np.ones(to.size)
     served[lost] += until.served[hearing]
     lasts[lost] += until.slots[hearing]
     reward, slots = (np.bincount(source, chance * column, minlength=states * levels) for column in (served, lasts))
@@ -131,12 +148,12 @@ def solve_reno(parameters: Parameters) -> together.Computation[float]:
 class _Hearing:
     """From the slot of a loss until it is heard, by window and state in that slot."""
 
-    def __init__(self, rates: Array, changes: Array, room: float, window: Any) -> None:
+    def __init__(self, rates: Array, changes: Array, room: float, window: Any, packets_per_ack: int) -> None:
         hears = np.minimum(1, rates / np.minimum(window[:, None], rates + room))
         visits = np.linalg.inv(np.eye(len(rates)) - changes * (1 - hears)[:, None, :])
         self.slots = visits.sum(axis=2)
         """Mean number of slots, shape (windows, n)."""
-        self.served = (visits @ changes @ np.minimum(window[:, None], rates)[:, :, None])[:, :, 0]
+        self.served = (visits @ changes @ carried(window[:, None], rates, packets_per_ack)[:, :, None])[:, :, 0]
         """Mean packets served in them, shape (windows, n)."""
         self.state = visits @ (changes * hears[:, None, :])
         """Probability of the state in the slot in which the loss is heard, shape (windows, n, n)."""
@@ -214,15 +231,14 @@ def solve_ratcp(
     most = max(_FEWEST_LEVELS, min(_MOST_LEVELS, _MOST_STATES // states))
     grain = max(1.0, float(limits.max()) / most)
     levels = int(np.ceil(float(limits.max()) / grain)) + 1
-    odd = (packets_per_ack - 1) / 2
     limit = limits[:, None]
     window = np.minimum(np.arange(1, levels + 1) * grain, limit)
-    grows = np.minimum(1, np.minimum(window, rates[:, None]) / window / grain / parameters.rounds_per_packet)
+    grows = carried(window, rates[:, None], packets_per_ack) / window
+    grows = np.minimum(1, grows / grain / parameters.rounds_per_packet)
     before, level, after, growth, chance = _ways(changes, grows)
     source = before * levels + level
     to = np.stack([window, np.minimum(window + grain, limit)], axis=-1)[before, level, growth]
-    under_way = np.maximum(to - odd, 0) * rates[after] / (rates[after] + packets_per_ack)
-    reward = np.bincount(source, chance * np.minimum(under_way, rates[after]), minlength=states * levels)
+    reward = np.bincount(source, chance * carried(to, rates[after], packets_per_ack), minlength=states * levels)
     at = to / grain - 1
     share = yield markov.stationary_all, _led((states, levels), source, after, at, chance, _ROUNDING)
     return float(share @ reward) / link.capacity.mean
@@ -235,7 +251,7 @@ def cubic(parameters: Parameters) -> float:
 
     >>> chain = SlottedChain.symmetric(10.0, high=40.0, low=10.0)
     >>> round(cubic(Parameters(capacity=chain, waiting_packets=20, round_trip_s=0.1)), 2)
-    0.79
+    0.78
     """
     return together.alone(solve_cubic(parameters))
 
@@ -279,6 +295,7 @@ class _Cubic:
         self.mean = np.array([[one.capacity.mean] for one in several])
         self.round_trip_s = np.array([[one.round_trip_s] for one in several])
         self.rounds_per_packet = np.array([[one.rounds_per_packet] for one in several])
+        self.packets_per_ack = np.array([[one.packets_per_ack] for one in several])
         highest = [float(one.capacity.capacity.max()) + one.waiting_packets + 1 for one in several]
         levels = np.array([np.geomspace(2, high, _EPOCHS) for high in highest])
         self.lowest, self.steepness = np.log(levels[:, :1]), (_EPOCHS - 1) / np.log(levels[:, -1:] / levels[:, :1])
@@ -314,8 +331,8 @@ class _Cubic:
             left = self.left
             self.there = _times(self.there, self.changes)
             slots[:, left] += self.there.sum(axis=1)
-            carried = np.minimum(self.window, self.rates.T[:, :, None])
-            served[:, left] += (self.there * carried).sum(axis=1)
+            of_state = carried(self.window, self.rates.T[:, :, None], self.packets_per_ack)
+            served[:, left] += (self.there * of_state).sum(axis=1)
             is_lost = self.window - self.rates.T[:, :, None] > self.room
             if is_lost.any():
                 lost = self.there * is_lost

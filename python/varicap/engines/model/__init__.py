@@ -13,7 +13,7 @@ import varicap._core as _core
 from varicap.engines.model.abr import RateControl
 from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import unknown
-from varicap.engines.model.path import FlowPath, paths, rough
+from varicap.engines.model.path import FlowPath, Number, paths, rough
 from varicap.engines.model.ratcp import Sessions
 from varicap.engines.model.reno import RandomLoss, Sawtooth
 from varicap.engines.model.varying import Varying
@@ -125,13 +125,23 @@ def answered_all(flows: Sequence[FlowPath]) -> list[dict[str, Any]]:
         solved = model.solve_all([flows[place] for place in fitting])
         for place, answer in zip(fitting, solved, strict=True):
             if isinstance(answer, ValueError):
-                failed[place][model.name] = [str(answer)]
+                failed[place][model.name] = [Number(answer)]
             else:
                 found[place] = _found(flows[place], model, answer)
     return [
-        _named(path) | (found[place] if place in found else {"not_applicable": failed[place]})
+        _named(path) | (found[place] if place in found else {"not_applicable": _nearest_first(failed[place])})
         for place, path in enumerate(flows)
     ]
+
+
+def _nearest_first(failed: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """By how much a model is about something else; then, of as many reasons, one that is of this capacity."""
+
+    def distance(reasons: Sequence[str]) -> tuple[int, ...]:
+        other = [reason for reason in reasons if not isinstance(reason, Number)]
+        return len(other), sum(".capacity = " in reason for reason in other), len(reasons)
+
+    return dict(sorted(failed.items(), key=lambda item: distance(item[1])))
 
 
 def _named(path: FlowPath) -> dict[str, Any]:
@@ -160,8 +170,7 @@ def _exactly(value: float) -> dict[str, float]:
 
 def why_not(flow: Mapping[str, Any]) -> list[str]:
     """For a flow that no model fits: the assumptions that it breaks of the models that fit best, a line each."""
-    by_model = flow["not_applicable"]
-    nearest = sorted(by_model.items(), key=lambda item: len(item[1]))[:_NEAREST]
+    nearest = list(flow["not_applicable"].items())[:_NEAREST]
     start = f"no model fits the flow `{flow['name']}`"
     return [f"{start}: {name}: {misfit}" for name, misfits in nearest for misfit in misfits]
 

@@ -7,7 +7,7 @@ from varicap import units
 from varicap.engines.model import chains, timeout
 from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
-from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
+from varicap.engines.model.path import FlowPath, Number, choice, no_arq, no_loss, no_reservation, one_bottleneck, option
 
 if TYPE_CHECKING:
     from varicap.analyse.together import Computation
@@ -42,14 +42,14 @@ class RateControl(Together):
         if kind not in chains.CHAINS:
             yield f"{path.link['path']}.capacity = {kind}: in the model it is a Markov chain of rates"
         if path.room_packets == float("inf"):
-            yield f"{path.link['path']}.queue: the model's buffer has a limit"
+            yield Number(f"{path.link['path']}.queue: the model's buffer has a limit")
         yield from no_loss(path)
         yield from no_arq(path)
         yield from no_reservation(path)
         yield from option(path, "recovery", ("old-tahoe",), ": each loss costs a timeout")
         yield from option(path, "congestion", ("reno",), "")
         if path.window_packets == float("inf"):
-            yield f"{path.flow['path']}.tcp.max_window: the model wants a limit of the window"
+            yield Number(f"{path.flow['path']}.tcp.max_window: the model wants a limit of the window")
         if path.packets_per_ack != 1:
             yield f"{path.flow['path']}.tcp.ack: in the model each packet is acknowledged"
         yield from self._source_misfits(path)
@@ -65,7 +65,7 @@ class RateControl(Together):
         from varicap.analyse.effective import SlottedChain
         from varicap.analyse.models import abr as renewal
 
-        lasting = chains.as_it_lasts(path)
+        lasting = chains.as_it_lasts(path, phases=1)
         slot_packets = float(lasting.capacity.max())
         source = path.flow["abr"]
         constant = None if source is None else source["rate_bps"]
@@ -99,6 +99,7 @@ class RateControl(Together):
             strained=(
                 *found.validity,
                 *_late(path),
+                *chains.by_its_slots(path),
                 *(chains.far_apart(path) if estimator == "effective" else ()),
                 *timeout.strained(path, found.timeouts_per_slot / path.base_rtt_s),
             ),

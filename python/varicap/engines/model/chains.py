@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from varicap import units
 from varicap.engines.model.keys import table
-from varicap.engines.model.path import FlowPath, choice
+from varicap.engines.model.path import FlowPath, Number, choice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +33,14 @@ FEEDBACK = (
 _APART = 5.0
 """Largest rate over the least: 172 of the 200 random chains of `tools/chains.py` are not further apart."""
 _ROUNDING = 1e-9
+_PHASES = 8
+"""Of a slot that is left with certainty, at most."""
+_MOST_KNOWN, _MOST_KNOWN_TO_FEW = 0.85, 0.74
+"""Share of changes to a rate that is known beforehand, above which the capacity is a clock; the second for buffers of
+fewer than `_FEW` packets, of which a fraction of a packet is a larger share."""
+_FEW = 14
+_MOST_REGULAR = 0.25
+"""Of the squared mean time of a rate, by which its variance may be less than that of a geometric law."""
 _TERMS = 25
 """Of a series whose k-th term is 1 / k! at most."""
 
@@ -57,7 +65,9 @@ def feedback_misfits(path: FlowPath) -> Iterator[str]:
     if feedback["loss"] not in (0, "0"):
         yield f"{key}.loss: in the model no update is lost"
     if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
-        yield f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
+        yield Number(
+            f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
+        )
 
 
 def packets_per_slot(path: FlowPath) -> "np.ndarray[Any, np.dtype[np.float64]]":
@@ -83,6 +93,7 @@ def beyond_the_grid(path: FlowPath, *, shortest: float, least_room: float) -> It
     """
     key, carried = f"{path.link['path']}.capacity", packets_per_slot(path)
     yield from far_apart(path)
+    yield from _like_a_clock(path)
     lasts = float(holding_s(path).min()) / path.base_rtt_s
     if lasts < shortest * (1 - _ROUNDING):
         yield (
@@ -97,6 +108,46 @@ def beyond_the_grid(path: FlowPath, *, shortest: float, least_room: float) -> It
         )
 
 
+def _like_a_clock(path: FlowPath) -> Iterator[str]:
+    """What strains a model where a rate follows another after a time that is known: the window keeps step with it.
+
+    Whether a loss falls just before a change or after it then decides the next cycle, and all that follow.
+    """
+    import numpy as np
+
+    from varicap.analyse import markov
+
+    if (slots := _long_slots(path)) is None:
+        return
+    changes = slots[0]
+    others = changes - np.diag(changes.diagonal())
+    known = float(markov.stationary(changes) @ others.max(axis=1))
+    most = _MOST_KNOWN_TO_FEW if path.room_packets < _FEW else _MOST_KNOWN
+    if known > most:
+        yield (
+            f"{path.link['path']}.capacity: after {known:.0%} of its slots comes another rate that is known beforehand "
+            f"(above {most:.0%}): the window keeps step with such a clock, and fractions of a packet decide how"
+        )
+
+
+def by_its_slots(path: FlowPath) -> Iterator[str]:
+    """What strains a model that has no phases, in which each rate lasts for a geometric number of round trips.
+
+    The squared coefficient of variation of that number is less than the model's by the chance to leave a rate at the
+    end of a slot, times the share of a slot beyond a round trip.
+    """
+    if (slots := _long_slots(path)) is None:
+        return
+    changes, rounds = slots
+    leaves = float(1 - changes.diagonal().min())
+    if leaves * (1 - 1 / rounds) > _MOST_REGULAR:
+        yield (
+            f"{path.link['path']}.capacity: a slot of {rounds:.3g} round trips ends with another rate with a "
+            f"probability of up to {leaves:.2g}: in the model a rate may end in any round trip, which is wrong by "
+            f"{leaves * (1 - 1 / rounds):.2g} of the variance (above {_MOST_REGULAR:g})"
+        )
+
+
 def far_apart(path: FlowPath) -> Iterator[str]:
     """What strains a model where the rates are further apart than they mostly were in the comparison."""
     carried = packets_per_slot(path)
@@ -108,17 +159,19 @@ def far_apart(path: FlowPath) -> Iterator[str]:
         )
 
 
-def as_it_lasts(path: FlowPath) -> "SlottedChain":
+def as_it_lasts(path: FlowPath, phases: int = _PHASES) -> "SlottedChain":
     """The chain that changes at the ends of round trips only, and whose rates last as long as the scenario's.
 
-    ``I + steps (P - I)``, or ``I + Q Delta``: the model's slots, as [abr] has them.
+    ``I + steps (P - I)``, or ``I + Q Delta``: the model's slots, as [abr] has them.  A slot longer than a round trip is
+    followed in so many phases (`_by_phase`).
     """
     import numpy as np
 
     from varicap.analyse.effective import SlottedChain
 
-    one = np.eye(len(packets_per_slot(path)))
-    matrix = one + _generator(path) * path.base_rtt_s
+    if (slots := _long_slots(path)) is not None:
+        return _by_phase(packets_per_slot(path), *slots, phases)
+    matrix = np.eye(len(packets_per_slot(path))) + _generator(path) * path.base_rtt_s
     if (matrix < -_ROUNDING).any():
         shortest = 1 / (1 - matrix.diagonal().min())
         raise ValueError(f"the capacity stays for {shortest:.2g} round trips on average: the model wants 1 or more")
@@ -126,11 +179,16 @@ def as_it_lasts(path: FlowPath) -> "SlottedChain":
 
 
 def as_it_is_met(path: FlowPath) -> "SlottedChain":
-    """The capacity's state at the beginning of each round trip: ``P^steps``, or ``exp(Q Delta)``."""
+    """The capacity's state at the beginning of each round trip: ``P^steps``, or ``exp(Q Delta)``.
+
+    A slot longer than a round trip is followed in phases (`_by_phase`).
+    """
     import numpy as np
 
     from varicap.analyse.effective import SlottedChain
 
+    if (slots := _long_slots(path)) is not None:
+        return _by_phase(packets_per_slot(path), *slots, _PHASES)
     kind, options = choice(path.link["capacity"])
     generator, delay_s = _generator(path), path.base_rtt_s
     _refuse_fast(holding_s(path), delay_s)
@@ -143,6 +201,53 @@ def as_it_is_met(path: FlowPath) -> "SlottedChain":
         matrix = np.maximum(_exponential(generator * delay_s), 0.0)
         matrix /= matrix.sum(axis=1, keepdims=True)
     return SlottedChain(packets_per_slot(path), matrix)
+
+
+def _long_slots(path: FlowPath) -> "tuple[np.ndarray[Any, np.dtype[np.float64]], float] | None":
+    """The changes at the end of each slot, and its round trips; none where these are at most one, or there are none."""
+    import numpy as np
+
+    kind, options = choice(path.link["capacity"])
+    if kind != "slotted-markov" or units.seconds(options["step"]) <= path.base_rtt_s:
+        return None
+    step_s, generator = units.seconds(options["step"]), _generator(path)
+    return np.maximum(np.eye(len(generator)) + generator * step_s, 0.0), step_s / path.base_rtt_s
+
+
+def _by_phase(
+    rates: "np.ndarray[Any, np.dtype[np.float64]]",
+    changes: "np.ndarray[Any, np.dtype[np.float64]]",
+    rounds: float,
+    phases: int,
+) -> "SlottedChain":
+    """Slots of so many round trips, in phases: a rate that is left at the end of a slot lasts for that slot.
+
+    A rate that is left with probability q has at most `phases` times q of them, since the time that it lasts varies
+    anyway.  A phase is a round trip, of which a slot has one less in so many cases that its mean is right; where a slot
+    is longer than its phases, a phase lasts for a geometric number of round trips.
+    """
+    import numpy as np
+
+    from varicap.analyse.effective import SlottedChain
+
+    leaves = 1 - changes.diagonal()
+    count = np.clip(np.ceil(np.minimum(rounds, phases * leaves) - _ROUNDING), 1, None).astype(np.intp)
+    first = np.concatenate([[0], np.cumsum(count)])
+    matrix = np.zeros((first[-1], first[-1]))
+    for state, number in enumerate(count):
+        onward = min(1.0, number / rounds)
+        for phase in range(first[state], first[state + 1]):
+            matrix[phase, phase] += 1 - onward
+            if phase + 1 < first[state + 1]:
+                matrix[phase, phase + 1] += onward
+        # The next slot begins.
+        last = first[state + 1] - 1
+        for after, chance in enumerate(changes[state]):
+            short = max(0.0, count[after] - rounds) if count[after] > 1 else 0.0
+            matrix[last, first[after]] += onward * chance * (1 - short)
+            if short:
+                matrix[last, first[after] + 1] += onward * chance * short
+    return SlottedChain(np.repeat(rates, count), matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def advertising(

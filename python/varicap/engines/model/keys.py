@@ -46,6 +46,8 @@ COMMON = (
     | {"start", "start_spread", "jitter"}
     # Without effect where nothing is paced, and what paces is a key of its own.
     | {"tcp.pacing_credit"}
+    # Comes after all that models know of.
+    | {"tcp.fin"}
 )
 """What holds of every model: a flow of the long run over the links of its route."""
 
@@ -54,7 +56,7 @@ PACKETS = table("tcp", "mss", "header", "count_options", "timestamps") | table(
 )
 """What makes the size of a packet on its link."""
 
-BEGINNING = table("tcp", "initial_window", "initial_ssthresh", "handshake", "handshake_ack")
+BEGINNING = table("tcp", "initial_window", "initial_ssthresh", "handshake", "handshake_ack", "after_lost_syn")
 """What ends with the first slow start."""
 
 GREEDY = {"app"} | table("tcp", "nagle", "window_probe", "restart_after_idle", "validation", "grow_when")

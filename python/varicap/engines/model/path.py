@@ -12,6 +12,10 @@ from varicap.engines.model.alike import Alike
 from varicap.engines.model.keys import Key
 
 
+class Number(str):
+    """A reason why a model does not fit that is a number: with another one there, and nothing else, it might."""
+
+
 @dataclass(frozen=True)
 class FlowPath:
     """One flow of a resolved scenario."""

@@ -8,7 +8,7 @@ from varicap import units
 from varicap.engines.model import chains, timeout
 from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
-from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+from varicap.engines.model.path import FlowPath, Number, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
 if TYPE_CHECKING:
     from varicap.analyse.together import Computation
@@ -58,16 +58,16 @@ class Sessions(Together):
                 "nothing"
             )
         if path.room_packets == float("inf"):
-            yield f"{path.link['path']}.queue: the model's buffer has a limit"
+            yield Number(f"{path.link['path']}.queue: the model's buffer has a limit")
         yield from no_loss(path)
         yield from no_arq(path)
         yield from option(path, "recovery", ("old-tahoe",), ": each loss costs a timeout")
         yield from option(path, "congestion", ("ratcp", "reno"), "")
         pipe = path.link["mean_bps"] / 8 / path.packet_bytes * path.base_rtt_s
         if kind in chains.CHAINS and path.window_packets < float("inf"):
-            yield f"{path.flow['path']}.tcp.max_window: on a chain of rates losses alone limit the window"
+            yield Number(f"{path.flow['path']}.tcp.max_window: on a chain of rates losses alone limit the window")
         if kind == "sessions" and path.window_packets < path.room_packets + pipe:
-            yield f"{path.flow['path']}.tcp: its window is limited; in the model it is not"
+            yield Number(f"{path.flow['path']}.tcp: its window is limited; in the model it is not")
         yield from no_source(path)
         yield from smoothed_rtt(path)
         if kind in chains.CHAINS and choice(path.tcp["congestion"])[0] == "ratcp":
@@ -88,7 +88,9 @@ class Sessions(Together):
         if feedback["loss"] not in (0, "0"):
             yield f"{key}.loss: in the model no update is lost"
         if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
-            yield f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
+            yield Number(
+                f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
+            )
 
     def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""

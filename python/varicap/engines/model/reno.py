@@ -8,7 +8,7 @@ from varicap import units
 from varicap.engines.model import timeout
 from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
-from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+from varicap.engines.model.path import FlowPath, Number, choice, no_arq, no_loss, no_source, one_bottleneck, option
 
 if TYPE_CHECKING:
     from varicap.analyse.models import pftk, sawtooth
@@ -53,7 +53,7 @@ class Sawtooth(Model):
         yield from option(path, "congestion", ("reno",), "")
         yield from no_source(path)
         if _room(path) <= _burst(path):
-            yield (
+            yield Number(
                 f"{path.link['path']}.queue: in the model it holds more than the {_burst(path)} packets that an "
                 "acknowledgement lets go at once as the window opens"
             )

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 KEYS = (
     {"tcp.timer"}
     | table("tcp.timer.linux", "minimum", "initial", "maximum", "hertz", "wheel", "linear_syn_timeouts")
+    # A flow of the long run is not given up.
+    | table("tcp.timer.linux", "retries2", "syn_retries")
     | table("tcp.timer.rfc6298", "minimum", "initial", "maximum", "granularity")
     | table("tcp.timer.ticks", "tick", "minimum_ticks", "initial", "maximum")
     | table("tcp.timer.multiple", "factor", "initial", "maximum")

@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING
 from varicap.engines.model import chains, timeout
 from varicap.engines.model.answer import Answer, Together
 from varicap.engines.model.keys import ACKNOWLEDGEMENTS, BEGINNING, BOTTLENECK, GREEDY, PACKETS, table
-from varicap.engines.model.path import FlowPath, choice, no_arq, no_loss, no_source, one_bottleneck, option
+from varicap.engines.model.path import FlowPath, Number, choice, no_arq, no_loss, no_source, one_bottleneck, option
 from varicap.engines.model.ratcp import known_rtt_s, smoothed_rtt, target_packets
 
 if TYPE_CHECKING:
+    from varicap.analyse.advertised import AdvertisedChain
     from varicap.analyse.together import Computation
 
+_ROUNDING = 1e-9
 _LEVELS = 8
 """Of the rate that an estimator advertises."""
 _SHORTEST, _LEAST_ROOM = 2.4, 0.3
 """Round trips that a rate lasts at least, and pipes of buffer, where the model was compared with the simulator."""
+_MOST_PER_ACK = 4
+_FEWEST = 6.25
+"""Packets that RATCP has in a round trip at least: half a packet more or less of its window is 8 % of them."""
+_MOST_BY_A_PACKET = 0.05
+"""Of what RATCP gets, which a packet more in the windows of some rates may be."""
 
 
 class Varying(Together):
@@ -44,7 +51,7 @@ class Varying(Together):
         if kind not in chains.CHAINS:
             yield f"{key}.capacity = {kind}: in the model it is a Markov chain (of a trace: varicap trace fit)"
         if path.room_packets == float("inf"):
-            yield f"{key}.queue: the model's buffer has a limit"
+            yield Number(f"{key}.queue: the model's buffer has a limit")
         yield from no_loss(path)
         yield from no_arq(path)
         yield from no_source(path)
@@ -56,7 +63,7 @@ class Varying(Together):
             yield from chains.feedback_misfits(path)
             yield from smoothed_rtt(path)
         if path.window_packets != float("inf"):
-            yield f"{path.flow['path']}.tcp.max_window: in the model losses alone limit the window"
+            yield Number(f"{path.flow['path']}.tcp.max_window: in the model losses alone limit the window")
 
     def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""
@@ -68,16 +75,20 @@ class Varying(Together):
             waiting_packets=path.room_packets,
             round_trip_s=path.base_rtt_s,
             rounds_per_packet=path.rounds_per_packet,
+            packets_per_ack=path.packets_per_ack,
         )
         control = choice(path.tcp["congestion"])[0]
+        rough: tuple[str, ...] = ()
         if control == "ratcp":
+            link = yield from chains.advertising(path, chain, _LEVELS, aged=True)
             used = yield from varying.solve_ratcp(
                 parameters,
-                (yield from chains.advertising(path, chain, _LEVELS, aged=True)),
+                link,
                 backlog_packets=target_packets(path),
                 known_slots=known_rtt_s(path) / path.base_rtt_s,
                 packets_per_ack=path.packets_per_ack,
             )
+            rough = tuple(_of_ratcp(path, link, used * chain.mean))
         elif control == "bbr":
             used = yield from bbr_rates.solve(parameters)
         else:
@@ -88,7 +99,9 @@ class Varying(Together):
             details={"utilisation": used, "states": len(chain.capacity)},
             strained=(
                 *_outages(path, float(chain.capacity.min())),
+                *_rare_acknowledgements(path),
                 *chains.beyond_the_grid(path, shortest=_SHORTEST, least_room=_LEAST_ROOM),
+                *rough,
                 *(_of_bbr(path) if control == "bbr" else ()),
             ),
         )
@@ -102,6 +115,39 @@ def _outages(path: FlowPath, slowest: float) -> Iterator[str]:
         yield (
             f"{path.link['path']}.capacity: its slowest rate carries {slowest:.2g} packets in a round trip (below "
             f"{varying.SLOWEST:g}): the model has no timeouts"
+        )
+
+
+def _rare_acknowledgements(path: FlowPath) -> Iterator[str]:
+    """What strains models that were compared with receivers of today."""
+    if path.packets_per_ack > _MOST_PER_ACK:
+        yield (
+            f"{path.flow['path']}.tcp.ack: an acknowledgement answers {path.packets_per_ack:g} packets (above "
+            f"{_MOST_PER_ACK}): the model was not compared with the simulator there"
+        )
+
+
+def _of_ratcp(path: FlowPath, link: "AdvertisedChain", under_way: float) -> Iterator[str]:
+    """What strains RATCP, whose window is a whole number of packets, where it has few of them."""
+    import numpy as np
+
+    if under_way < _FEWEST:
+        yield (
+            f"{path.link['path']}.capacity: the flow has {under_way:.2g} packets in a round trip on average (below "
+            f"{_FEWEST:g}): its window is known to half a packet"
+        )
+    windows = [
+        np.floor(link.advertised * rtt_s / path.base_rtt_s + _ROUNDING)
+        for rtt_s in (known_rtt_s(path), known_rtt_s(path) + path.flow["jitter_s"])
+    ]
+    differ = windows[0] != windows[1]
+    share = float(link.capacity.share @ differ) / under_way
+    if share > _MOST_BY_A_PACKET:
+        least = windows[0][differ].min()
+        yield (
+            f"{path.flow['path']}.jitter = {path.flow['jitter_s']:g} s: the least RTT may be measured so much too "
+            f"long, which makes a window of {least:.0f} packets one of {least + 1:.0f}: {share:.0%} of what the flow "
+            f"gets (above {_MOST_BY_A_PACKET:.0%})"
         )
 
 

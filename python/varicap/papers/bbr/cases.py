@@ -33,8 +33,17 @@ def reproduce(run: Run, cases: Sequence[str]) -> Outcome:
             last = case.trial
             for claim, value in case.values.items():
                 found.setdefault(claim, []).append(value)
-    values = {claim: Value(sim=Interval.of(samples)) for claim, samples in found.items()}
+    values = {claim: Value(sim=_shown(samples)) for claim, samples in found.items()}
     return Outcome(values, partial(_draw, last, cases[-1]))
+
+
+def _shown(samples: Sequence[float]) -> Interval:
+    """What the trials of a case show: a rule is kept in each of them, or a number has its interval.
+
+    The case sets up everything that the rule depends on; the random numbers are of what it must not depend on.
+    """
+    agree = len(samples) > 1 and len(set(samples)) == 1
+    return Interval.exactly(samples[0]) if agree else Interval.of(samples)
 
 
 def _draw(trial: Trial | None, name: str) -> Figure:

@@ -15,7 +15,7 @@ def reproduce(run: Run) -> Outcome:
     """High thresholds of 1 to 4 kB or packets, and what happens after the paper's 58 s."""
     in_bytes = {high: measure(run, Setting(1, high, 0)) for high in _HIGHS}
     packets = {high: measure(run, Setting(1, high, 0, "packets")) for high in _HIGHS}
-    longer = {"duration": run.pick("5000 s", "600 s"), "record.series": "false"}
+    longer = {"duration": run.pick("5000 s", "2500 s"), "record.series": "false"}
     later_bytes = measure(run, Setting(1, 3, 0), longer)
     later_packets = measure(run, Setting(1, 2, 0, "packets"), longer)
     values: Values = {

@@ -58,6 +58,8 @@ class Host:
     """As ``tcp_min_tso_segs``."""
     buffer: int | None = None
     """Receive buffer [B], once the script or the user has set one; until then it is unlimited."""
+    synack_retries: int = 5
+    """As ``tcp_synack_retries``."""
     most_buffer: int = 6 * 1024 * 1024
     """The most that ``tcp_rmem`` lets a receive buffer grow to, which sets the window scale [B]."""
     asked: dict[str, str] = field(default_factory=dict)
@@ -135,11 +137,13 @@ def recovery_of(tcp: Mapping[str, Any]) -> str:
     return str(next(iter(recovery))) if isinstance(recovery, Mapping) else str(recovery)
 
 
-def doubling(tcp: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings `tcp` for a passive side: the timer of a SYN-ACK always doubles, also Linux's."""
+def doubling(tcp: Mapping[str, Any], retries: int) -> dict[str, Any]:
+    """The settings `tcp` for a passive side: the timer of a SYN-ACK doubles at once, up to `retries` times."""
     timer = tcp.get("timer")
     parameters = timer.get("linux") if isinstance(timer, Mapping) else {} if timer == "linux" else None
-    return dict(tcp) if parameters is None else {**tcp, "timer": {"linux": {"linear_syn_timeouts": 0, **parameters}}}
+    if parameters is None:
+        return dict(tcp)
+    return {**tcp, "timer": {"linux": {"linear_syn_timeouts": 0, **parameters, "syn_retries": retries}}}
 
 
 def is_linux(tcp: Mapping[str, Any]) -> bool:
@@ -165,6 +169,8 @@ def for_host(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for key in sorted({"handshake", "handshake_ack"} & given.keys()):
         raise ScenarioError(f"tcp: {key}: a dialogue has the handshake that its script has")
+    if "fin" in given:
+        raise ScenarioError("tcp: fin: a dialogue has the FINs that its script has")
     Sender(**given)
     setup.given = frozenset(given)
     setup.has = behaviours(given)
@@ -236,7 +242,31 @@ def _positive(text: str) -> int:
 
 
 def _rto_min(setup: Setup, span: str) -> None:
-    setup.tcp["timer"] = {setup.timer: {"minimum": span}}
+    _timer(setup, minimum=span)
+
+
+def _timer(setup: Setup, **bounds: str | int) -> None:
+    setup.tcp["timer"] = {setup.timer: {**setup.tcp.get("timer", {}).get(setup.timer, {}), **bounds}}
+
+
+def _retries(sysctl: str, key: str, least: int, most: int) -> Callable[[Setup, str], None]:
+    """A count by which Linux's timer gives up; no other one does."""
+
+    def take(setup: Setup, text: str) -> None:
+        if not least <= (count := int(text, 0)) <= most:
+            raise ValueError
+        if setup.timer == "linux":
+            _timer(setup, **{key: count})
+        else:
+            _ignore(setup, f"{sysctl}={text} (this timer never gives up)")
+
+    return take
+
+
+def _synack_retries(setup: Setup, text: str) -> None:
+    if not 1 <= int(text, 0) <= 127:
+        raise ValueError
+    setup.host.synack_retries = int(text, 0)
 
 
 def _receive_buffers(setup: Setup, text: str) -> None:
@@ -302,6 +332,10 @@ _SYSCTLS: dict[str, Callable[[Setup, str], None]] = {
     "tcp_slow_start_after_idle": _tcp("restart_after_idle", _flag),
     "tcp_reordering": _tcp("duplicate_acks", int),
     "tcp_rto_min_us": lambda setup, text: _rto_min(setup, f"{int(text)} us"),
+    "tcp_retries2": _retries("tcp_retries2", "retries2", 0, 255),
+    "tcp_syn_retries": _retries("tcp_syn_retries", "syn_retries", 1, 127),
+    "tcp_syn_linear_timeouts": _retries("tcp_syn_linear_timeouts", "linear_syn_timeouts", 0, 127),
+    "tcp_synack_retries": _synack_retries,
     "tcp_sack": _host("sack", _flag),
     "tcp_timestamps": _host("timestamps", _flag),
     "tcp_window_scaling": _host("window_scaling", _flag),
@@ -320,7 +354,6 @@ _WITHOUT_MEANING = {
     **dict.fromkeys(("tcp_tso_win_divisor", "tcp_autocorking"), "segments leave one by one"),
     **dict.fromkeys(("tcp_wmem", "tcp_notsent_lowat"), _NO_SEND_BUFFER),
     **dict.fromkeys(("tcp_fastopen", "tcp_fastopen_key", "tcp_fastopen_blackhole_timeout_sec"), _NO_FAST_OPEN),
-    **dict.fromkeys(("tcp_syn_retries", "tcp_synack_retries"), "no handshake is given up"),
     "tcp_ecn_option_beacon": "the AccECN option goes with each segment",
     "tcp_syncookies": "no backlog that overflows",
     "tcp_no_metrics_save": "no metrics are kept",
@@ -398,9 +431,12 @@ def _settings(setup: Setup, assignments: list[str]) -> None:
         path, _, value = assignment.partition("=")
         key = re.split(r"[./]", path)[-1]
         value = re.sub(r"\$\(\((.*?)\)\)", _product, value).strip()
+        name = path.removeprefix("/proc/sys/").replace("/", ".")
+        if re.match(r"net\.inet6?\.|kern\.", name):
+            raise LacksError(f"the setting {name}={value} of FreeBSD")
         if not re.search("(^|[./])ipv[46][./]", path):
             # Limits of the whole machine, such as net.core.rmem_max.
-            _ignore(setup, key)
+            _ignore(setup, name)
         elif key in _WITHOUT_MEANING:
             _ignore(setup, f"{key} ({_WITHOUT_MEANING[key]})")
         else:

@@ -72,7 +72,8 @@ class Connection(Sending):
     def _on_reset(self) -> None:
         # A connection that was not asked for goes without a word; one that was closed has nobody to hear it.
         if self.state not in {"CLOSING", "LAST_ACK", "TIME_WAIT"} and (self.state != "SYN_RECV" or self.is_active):
-            self.error = "ECONNRESET"
+            # tcp_reset: a peer that has said that it is done has not broken off.
+            self.error = "EPIPE" if self.state == "CLOSE_WAIT" else "ECONNRESET"
         self.state = "CLOSE"
 
     def _on_syn_sent(self, now: float, packet: Packet) -> None:
@@ -103,14 +104,16 @@ class Connection(Sending):
             self._on_segment(now, packet)
         else:
             # RFC 9293 §3.10.7.4: it acknowledges what was not sent.
-            self._send(now, Packet(False, "R", packet.ack or 0, 0, ecn="noecn"))
+            self._send(now, Packet(False, "R", packet.ack or 0, 0, window=0, ecn="noecn"))
 
     def _establish(self, now: float, packet: Packet, *, is_scaled: bool) -> None:
         self._take_window(packet, is_scaled=is_scaled)
         self._fit(now)
         agreed = ["CWR"] if self.peer.accurate else ["ECE"] if self.peer.ecn else []
         flags = ["SYN", "ACK", *agreed]
-        answer = Segment(ack=0, flags=flags, window=self.window, echo_s=self.opened_at, sent_at_s=now)
+        # Of several SYNs the last one was answered, unless the timestamp is another one's.
+        echo, _ = self.stamps.echoed(packet.stamp) or (self.syn_at, False)
+        answer = Segment(ack=0, flags=flags, window=self.window, echo_s=echo, sent_at_s=now)
         self._hear(now, answer)
         self.state = "ESTABLISHED"
         self.counts.last_data_in = now
@@ -342,7 +345,10 @@ class Connection(Sending):
             self.drain(now)
 
     def abort(self, now: float) -> None:
-        """The application closes the connection with unread data, which the peer has to know (RFC 2525 §2.17)."""
+        """The application closes the connection with unread data, which the peer has to know (RFC 2525 §2.17).
+
+        So it is if the program that listens goes before it has accepted the connection.
+        """
         if self.written > self.sent_end:
             raise LacksError("a reset before all data has left")
         self._send(now, self._packet(now, "R.", self._next(), 0, self.receiver.acknowledge(now)))

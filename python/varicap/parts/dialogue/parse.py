@@ -118,6 +118,8 @@ class _Parser:
         at = self.word
         at_define = self.defines.get(at.text) if at.kind == "word" else None
         shown = at_define or at
+        if shown.kind == "word" and re.fullmatch("[A-Z][A-Z0-9_]*", shown.text):
+            raise _UnknownError(f"the value of {shown.text}, which the script does not define")
         if shown.kind not in {"integer", "hex"}:
             self.fail(f"expected {what}, a whole number, not {_quoted(at)}")
         value = _number(shown.text)

@@ -277,11 +277,15 @@ class _Player:
             value, error = self.sockets.call(self.now, blocked.call)
         except sockets.WouldBlockError:
             return
+        except sockets.OtherValueError as other:
+            raise _other_value(blocked, other) from None
         self.blocked = None
         call = blocked.call
         returned = f"= {value}{f' {error}' if error else ''}"
         is_expected = call.result == value or not isinstance(call.result, int)
-        if not is_expected or error != call.error:
+        # As in packetdrill, which looks at no errno that the script does not name.
+        is_named = call.error is not None or value != -1
+        if not is_expected or (is_named and error != sockets.error_named(call.error)):
             wanted = f"{shown(call.result)}{f' {call.error}' if call.error else ''}"
             what = f"{call.name} returns {returned.removeprefix('= ')}, not {wanted}"
         elif abs(self.now - blocked.until) > blocked.tolerance + 1e-9:
@@ -402,6 +406,13 @@ class _Player:
             where = (failed.line, f"assert {failed.text}")
             raise _DiffersError(str(failed), failed.values, where=where) from None
         self.rows.append(Row(self.now, event.line, str(event.action), "holds"))
+
+
+def _other_value(blocked: _Blocked, other: sockets.OtherValueError) -> _DiffersError:
+    call = blocked.call
+    what = f"{call.name} gives {other.name} {other.found}, not {shown(other.wanted)}"
+    actual = f"= 0, {other.name} {other.found}"
+    return _DiffersError(what, actual, where=(blocked.event.line, str(call)))
 
 
 def _not_returned(blocked: _Blocked) -> _DiffersError:

@@ -30,7 +30,8 @@ class Sending:
     ) -> None:
         self.host, self.tcp, self.emit = host, dict(tcp), emit
         self.state = "SYN_SENT" if syn is None else "SYN_RECV"
-        self.opened_at = now
+        self.opened_at = self.syn_at = now
+        """When the first and the last SYN, or SYN-ACK, left."""
         self.peer = Peer(mss=host.mss)
         self.window = self.most_window = 0
         self.window_from = (0, 0)
@@ -47,7 +48,7 @@ class Sending:
         self.is_corked = False
         self.held_until: float | None = None
         self.ours, self.theirs = Stream(), Stream()
-        self.is_closing = self.is_read_closed = False
+        self.is_closing = self.is_read_closed = self.is_forgotten = False
         self.fin_due_at: float | None = None
         self.answer_due_at: float | None = None
         """When the peer's FIN is acknowledged if nothing takes that along."""
@@ -90,11 +91,13 @@ class Sending:
             # Without the peer's consent; RFC 6582 is what RFC 6675 falls back to.
             settings["recovery"] = "newreno"
         if not self.is_active:
-            settings = commands.doubling(settings)
+            settings = commands.doubling(settings, self.host.synack_retries)
         if self.host.buffer is not None:
             settings["receive_window"] = f"{self.host.buffer} B"
         self.settings, self.has, self.is_linux = settings, behaviours(settings), commands.is_linux(settings)
         # The receiver of this host answers the SYN of the peer, whichever side began.
+        # The FINs are the host's: it ends either direction at any time, and they may carry data.
+        settings["fin"] = False
         self.sender = Sender(now_s=self.opened_at, handshake=True, handshake_ack=False, measure_rates=True, **settings)
         of_both = {key: value for key, value in settings.items() if key != "control"}
         # A receiver in AccECN mode has to be asked by a SYN, and a passive one here does not see it.
@@ -177,6 +180,12 @@ class Sending:
                 self._send_syn(now)
             else:
                 self._send_data(now, segment)
+        if self.sender.poll_at() is None and self.sender.counters["gave_up"]:
+            # A connection that was not asked for goes without a word.
+            self.is_forgotten = self.state == "SYN_RECV"
+            self.error = None if self.is_forgotten else "ETIMEDOUT"
+            self.state = "CLOSE"
+            return
         if self.state not in {"SYN_SENT", "SYN_RECV"}:
             self._send_fin_if_due(now)
             if self.answer_due_at is not None and now >= self.answer_due_at:
@@ -235,6 +244,7 @@ class Sending:
             options = Options(host.mss, scale, self.peer.sack, stamp, counts=counts)
             packet = Packet(False, f"S{self._syn_ack_flags()}.", 0, 0, 1, options=options)
         self.syns += not is_answer
+        self.syn_at = now
         window = self._advertised(host.buffer, 0)
         self.edge = None if window is None else 1 + window
         self._send(now, replace(packet, window=window, ecn="noecn"))

@@ -51,6 +51,14 @@ class WouldBlockError(Exception):
     """A call that does not return yet."""
 
 
+class OtherValueError(Exception):
+    """A call that gives another value than the script says: its name, the value, and what was expected."""
+
+    def __init__(self, name: str, found: Value, wanted: Value) -> None:
+        super().__init__(name)
+        self.name, self.found, self.wanted = name, found, wanted
+
+
 Result = tuple[int, str | None]
 """What a call returns, and the name of the error."""
 
@@ -83,6 +91,7 @@ class Sockets:
 
         Raises:
             WouldBlockError: it does not return yet.
+            OtherValueError: it returns, with another value than the script says.
             LacksError: it needs what varicap does not have.
         """
         action, least = _CALLS[call.name]
@@ -110,7 +119,7 @@ class Sockets:
 
     def _accept(self, now: float, call: Call) -> Result:
         listening = self._of(call)
-        ready = [each for each in self.accepting if each.state != "SYN_RECV"]
+        ready = [each for each in self.accepting if each.state != "SYN_RECV" and not each.is_forgotten]
         if not ready:
             return self._wait(listening)
         self.accepting.remove(ready[0])
@@ -147,10 +156,13 @@ class Sockets:
             return -1, "ENOTCONN"
         if connection.unread > 0:
             return connection.read(now, _size(call.arguments[2])), None
+        if connection.theirs.done:
+            # tcp_recvmsg_locked: the end of the data (SOCK_DONE) comes before an error.
+            return 0, None
         if connection.error is not None:
             error, connection.error = connection.error, None
             return -1, error
-        if connection.theirs.done or connection.state == "CLOSE":
+        if connection.state == "CLOSE":
             return 0, None
         if "MSG_DONTWAIT" in _flags(call):
             return -1, "EAGAIN"
@@ -160,6 +172,8 @@ class Sockets:
         socket = self._of(call)
         connection = socket.connection
         self.sockets = {key: each for key, each in self.sockets.items() if each is not socket}
+        if socket.is_listening:
+            self._stop_listening(now)
         if connection is not None:
             if connection.unread and connection.state not in {"CLOSE", "TIME_WAIT"}:
                 connection.abort(now)
@@ -167,6 +181,15 @@ class Sockets:
             connection.close_writing(now)
             connection.is_read_closed = True
         return 0, None
+
+    def _stop_listening(self, now: float) -> None:
+        """Nobody accepts what waits to be accepted: what is open is reset, and the rest forgotten (Linux)."""
+        for connection in self.accepting:
+            if connection.state == "SYN_RECV":
+                connection.state = "CLOSE"
+            elif connection.state not in {"CLOSE", "TIME_WAIT"}:
+                connection.abort(now)
+        self.accepting = []
 
     def _shutdown(self, now: float, call: Call) -> Result:
         connection = self._of(call).connection
@@ -230,7 +253,7 @@ class Sockets:
                 raise LacksError("the name of a congestion control in Python")
             found = str(settings.get("congestion", "reno"))
         if expected is not ANYTHING and found != wanted:
-            return 0, f"with {name} {found}"
+            raise OtherValueError(name, found, expected)
         return 0, None
 
     @staticmethod
@@ -266,15 +289,15 @@ class Sockets:
         if connection is not None and connection.state != "CLOSE":
             was_accepted = connection.state != "SYN_RECV"
             connection.push(now, packet)
-            if connection.state == "CLOSE" and not was_accepted:
+            if connection.state == "CLOSE" and not was_accepted and connection in self.accepting:
                 self.accepting.remove(connection)
         elif "R" not in packet.flags:
             # RFC 9293 §3.10.7.1: nobody is there.
             if "." in packet.flags:
-                reset = Packet(False, "R", packet.ack or 0, 0, ecn="noecn")
+                reset = Packet(False, "R", packet.ack or 0, 0, window=0, ecn="noecn")
             else:
                 end = packet.end + ("S" in packet.flags) + ("F" in packet.flags)
-                reset = Packet(False, "R.", 0, 0, end, ecn="noecn")
+                reset = Packet(False, "R.", 0, 0, end, window=0, ecn="noecn")
             self.emit(Sent(now, reset))
 
     # Helpers.
@@ -380,16 +403,25 @@ def _send_lacks(call: Call) -> str | None:
         return "a message with more than data"
     asked = _message(call) if call.name == "sendmsg" else call.arguments[2] if len(call.arguments) > 2 else None
     is_short = isinstance(call.result, int) and isinstance(asked, int) and 0 <= call.result < asked
-    if call.until is not None or is_short or call.error == "EAGAIN":
+    if call.until is not None or is_short or error_named(call.error) == "EAGAIN":
         return _SEND_BUFFER
     return None
+
+
+_SAME = {"EWOULDBLOCK": "EAGAIN", "EDEADLOCK": "EDEADLK", "ENOTSUP": "EOPNOTSUPP"}
+"""Names of the same number in Linux, by which packetdrill compares."""
+
+
+def error_named(name: str | None) -> str | None:
+    """An error by the name that it has here."""
+    return None if name is None else _SAME.get(name, name)
 
 
 def _errno(wanted: Value) -> Value:
     """The name of an error that a script gives by its name or its number; 0 is none."""
     if isinstance(wanted, int):
         return errno.errorcode.get(wanted, wanted) if wanted else 0
-    return wanted
+    return _SAME.get(wanted, wanted) if isinstance(wanted, str) else wanted
 
 
 def _status_flags(call: Call) -> set[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from varicap.engines import sim
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.results.samples import samples
-from varicap.statistics import Array, Bounds, Interval, Progress, Verdict, settle, together
+from varicap.statistics import Array, Bounds, Interval, Progress, Range, Verdict, settle, together
 
 UPDATES_S = (0.1, 1.0, 5.0, 25.0)
 """Times between updates that are tried; the draft's is 20 to 30 s.  Source: [scone, §7.1]."""
@@ -286,11 +286,18 @@ class _Trial:
         (none, none_s), (ours, ours_s) = self._without(seeds), self._run(seeds, told)
         if not (none > 0).all() or not (none_s > 0).all():
             raise ValueError(f"`{self.scenario.name}`: a run delivers nothing even without advice")
+        measured = np.array([ours, none, ours_s, none_s])
+        are_same = len(ours) > 1 and bool((measured == measured[:, :1]).all())
+
+        def of(values: Array, within: Range) -> Interval:
+            # Where runs are the same in all of these, nothing was drawn that matters.
+            return Interval.exactly(float(values[0])) if are_same else Interval.of(values, within=within)
+
         return Gain(
-            goodput=Interval.of(ours / none),
-            delay=Interval.of(ours_s / none_s),
-            goodput_bps=Interval.of(ours),
-            rtt_s=Interval.of(ours_s),
+            goodput=of(ours / none, "amount"),
+            delay=of(ours_s / none_s, "quantile"),
+            goodput_bps=of(ours, "amount"),
+            rtt_s=of(ours_s, "quantile"),
             runs=len(ours),
         )
 

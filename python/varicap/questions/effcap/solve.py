@@ -335,7 +335,10 @@ def _choices(path: Path, measured: Mapping[tuple[int, int], Array]) -> tuple[Cho
     rule = measured[path.rule]
     found = [
         Choice(
-            average=memory[0], least=memory[1], efficiency=Interval.of(efficiency), over_rule=_gain(efficiency, rule)
+            average=memory[0],
+            least=memory[1],
+            efficiency=Interval.of(efficiency, within="amount"),
+            over_rule=_gain(efficiency, rule),
         )
         for memory, efficiency in measured.items()
     ]
@@ -395,9 +398,9 @@ def _point(path: Path, psi: float, memory: tuple[int, int], measured: Mapping[st
         regime=regime(psi),
         told=told,
         too_high=too_high,
-        tcp=Interval.of(measured["tcp"]),
-        instcap=Interval.of(measured["instcap"]),
-        effcap=Interval.of(measured["effcap"]),
+        tcp=Interval.of(measured["tcp"], within="amount"),
+        instcap=Interval.of(measured["instcap"], within="amount"),
+        effcap=Interval.of(measured["effcap"], within="amount"),
         over_tcp=_gain(measured["effcap"], measured["tcp"]),
         over_instcap=_gain(measured["effcap"], measured["instcap"]),
     )

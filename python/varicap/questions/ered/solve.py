@@ -248,9 +248,9 @@ def _measure(queue: Queue, asked: Candidates, number: int, seeds: int, jobs: int
     return Point(
         reservations=number,
         rate_bps=asked.rate_bps,
-        loss=Interval.of(lost / (came + lost)),
-        compliant=Interval.of(compliant.min(axis=0) / asked.rate_bps),
-        best_effort_bps=Interval.of(beside),
+        loss=Interval.of(lost / (came + lost), within="share"),
+        compliant=Interval.of(compliant.min(axis=0) / asked.rate_bps, within="amount"),
+        best_effort_bps=Interval.of(beside, within="amount"),
         runs=seeds,
     )
 

@@ -271,11 +271,11 @@ def _measure(loaded: Any, setting: Setting, links: Sequence[str], seeds: int, jo
     flows = _numbers(result.flows["throughput_bps"]).reshape(result.runs, -1).sum(axis=1)
     return Point(
         setting=setting,
-        throughput_bps=Interval.of(flows),
-        capacity_bps=Interval.of(_numbers(rows["capacity_bps"])),
-        delay_s=Interval.of(_numbers(rows["sojourn_p95_ms"]) / 1e3),
+        throughput_bps=Interval.of(flows, within="amount"),
+        capacity_bps=Interval.of(_numbers(rows["capacity_bps"]), within="amount"),
+        delay_s=Interval.of(_numbers(rows["sojourn_p95_ms"]) / 1e3, within="quantile"),
         opens_s=float(first.mean()) if opened.all() else None,
-        closures=Interval.of((above[:, :-1] & ~above[:, 1:]).sum(axis=1).astype(np.float64)),
+        closures=Interval.of((above[:, :-1] & ~above[:, 1:]).sum(axis=1).astype(np.float64), within="count"),
         runs=result.runs,
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from varicap.questions.optimise.demands import Column, Demands
 from varicap.questions.optimise.space import Place, Space
-from varicap.results.summary import Point
+from varicap.results.summary import Point, range_of
 from varicap.statistics import Array, Interval, Verdict, together
 
 FIRST = 4
@@ -30,7 +30,7 @@ class Candidate:
     place: Place
     point: Point
     samples: dict[int, tuple[float, ...]] = field(default_factory=dict)
-    """The values of the columns that are asked for, by replication."""
+    """The values of the columns that are asked for, and the mark of the run, by replication."""
 
     @property
     def runs(self) -> int:
@@ -38,9 +38,17 @@ class Candidate:
         return len(self.samples)
 
     def array(self, replications: "Sequence[int] | None" = None) -> Array:
-        """The values of replications, all by default, of shape (replications, columns)."""
+        """The values of replications, all by default, of shape (replications, columns and the mark)."""
         chosen = sorted(self.samples) if replications is None else replications
         return np.array([self.samples[each] for each in chosen], dtype=np.float64).reshape(len(chosen), -1)
+
+
+def intervals_of(values: Array, columns: Sequence[Column]) -> list[Interval]:
+    """The interval of each column, from its values in runs, of shape (replications, columns and the mark, if any)."""
+    numbers, marks = values[:, : len(columns)], values[:, len(columns) :]
+    if len(values) > 1 and marks.size and (marks == marks[0]).all():
+        return [Interval.exactly(float(value)) for value in numbers[0]]
+    return [Interval.of(one, within=range_of(column.measure)) for one, column in zip(numbers.T, columns, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Standing:
 
     def interval(self, one: Candidate, column: Column) -> Interval:
         """A column of a candidate with its interval; all of its runs must have it."""
-        return Interval.of(one.array()[:, self.demands.columns.index(column)])
+        return intervals_of(one.array(), self.demands.columns)[self.demands.columns.index(column)]
 
     def verdict(self, one: Candidate) -> Verdict:
         """Whether a candidate meets all constraints."""

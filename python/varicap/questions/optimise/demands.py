@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+from zlib import crc32
+
+import numpy as np
 
 import varicap._core as _core
 from varicap import units
 from varicap._names import unknown
 from varicap.questions.optimise.space import Space
-from varicap.results.summary import KINDS, Tables, items_of
+from varicap.results.summary import KINDS, Tables, items_of, measures_of
 from varicap.statistics import Bounds
 from varicap.study.axes import DesignError
 
@@ -120,7 +123,9 @@ class Demands:
             if number is not None:
                 _ = space.variables[number].numeric
             objectives.append(Objective(Column.read(text) if number is None else number, sense, text.strip()))
-        demands = cls(tuple(objectives), tuple(Constraint.read(text) for text in subject_to))
+        constraints = tuple(Constraint.read(text) for text in subject_to)
+        demands = cls(tuple(objectives), constraints)
+        demands = cls(tuple(objectives), (*constraints, *_of_survivors(demands.columns)))
         if not demands.columns:
             raise DesignError("no column of the results is asked for: then there is nothing to run")
         return demands
@@ -130,6 +135,25 @@ class Demands:
         """Each column that is asked for, once."""
         objectives = [one.of for one in self.objectives if isinstance(one.of, Column)]
         return list(dict.fromkeys([*objectives, *(one.of for one in self.constraints)]))
+
+
+_SURVIVORS = ("fct_mean_ms", "fct_p50_ms", "fct_p95_ms", "transfer_throughput_bps")
+"""Columns of the transfers that completed alone."""
+_MISSING = ("missing_transfers", "refused_transfers", "unfinished_transfers")
+"""Those of the others."""
+_FEW = "5 %"
+
+
+def _of_survivors(columns: Sequence[Column]) -> Iterator[Constraint]:
+    """What is demanded besides of each flow whose completion times are asked for: that few transfers lack one.
+
+    A path that turns away or never ends what takes long would be the best by those that are left.  Whoever demands
+    something else of these columns is not asked to.
+    """
+    heard = {column.name for column in columns if column.measure in _MISSING}
+    for name in dict.fromkeys(column.name for column in columns if column.measure in _SURVIVORS):
+        if name not in heard:
+            yield Constraint.read(f"{'' if name is None else f'{name}.'}{_MISSING[0]} <= {_FEW}")
 
 
 def check_names(base: _core.Scenario, columns: Sequence[Column]) -> None:
@@ -154,6 +178,8 @@ def values(
 ) -> Iterator[tuple[int, int, tuple[float, ...]]]:
     """Point, replication and the values of the columns, for each run of the tables; NaN where a run has none.
 
+    After these comes a mark, by which runs that are the same in every number are known.
+
     `meant` keeps which table and item a column is of, so that it is the same one in all tables of a search.
     Raises `DesignError` where nothing in the results has the name of a column, or several might be meant.
     """
@@ -171,8 +197,21 @@ def values(
         for point, run, item, number in zip(points, runs, items_of(rows), numbers, strict=True):
             if item == kind[1] and number is not None:
                 found[point, run][place] = number
+    marks = _marks(tables)
     for (point, run), each in found.items():
-        yield point, run, tuple(each)
+        yield point, run, (*each, float(marks[point, run]))
+
+
+def _marks(tables: Tables) -> dict[tuple[int, int], int]:
+    """A number for each run, which two runs share only if they are the same in every number."""
+    marks: dict[tuple[int, int], int] = {}
+    for kind in KINDS:
+        rows = tables[kind]
+        numbers = np.column_stack([np.asarray(rows[name].to_numpy(), np.float64) for name in measures_of(rows)])
+        places = zip(rows["point"].to_pylist(), rows["replication"].to_pylist(), strict=True)
+        for place, row in zip(places, numbers, strict=True):
+            marks[place] = crc32(row.tobytes(), marks.get(place, 0))
+    return marks
 
 
 def _kind(tables: Tables, column: Column) -> tuple[str, str] | None:
@@ -192,6 +231,10 @@ def _kind(tables: Tables, column: Column) -> tuple[str, str] | None:
     known = {
         kind: [item for item in items if _is_known(tables, kind, item, column.measure)] for kind, items in there.items()
     }
+    # A link without a limit has queues of no length, which nobody asks after where another one has a limit.
+    limited = [item for item in known.get("links", ()) if _is_known(tables, "links", item, "utilisation")]
+    if limited:
+        known["links"] = limited
     for kind, items in known.items():
         # A flow may have no value in some runs and is meant all the same; a link without a limit has none in any.
         one = there[kind] if kind == "flows" else items

@@ -17,7 +17,7 @@ import varicap._core as _core
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.questions.optimise.analysis import answer, begin
-from varicap.questions.optimise.candidates import FIRST, Candidate, Standing
+from varicap.questions.optimise.candidates import FIRST, Candidate, Standing, intervals_of
 from varicap.questions.optimise.demands import Column, Demands, check_names, values
 from varicap.questions.optimise.found import Found, Tried
 from varicap.questions.optimise.report import evidence, sentence
@@ -148,7 +148,11 @@ def optimise(
         ) as study,
     ):
         search = Search(space, standing, _Made(study, samples, watched, budget), rules)
-        search.go(first)
+        try:
+            search.go(first)
+        except DesignError as error:
+            # Of a column that means several things, which the first results show: where it was found says nothing.
+            raise DesignError(str(error)) from None
         if not search.found:
             _nothing(search)
         return _answer(base, search, study, models and bool(first))
@@ -230,7 +234,11 @@ def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool
         )
 
     met = best is not None and standing.verdict(best) == "meets"
-    again = {} if len(other) < 2 else dict(zip((c.text for c in demands.columns), _intervals(other), strict=True))
+    again = (
+        {}
+        if len(other) < 2
+        else dict(zip((c.text for c in demands.columns), _intervals(other, demands.columns), strict=True))
+    )
     verdict = together(one.bounds.verdict(again[one.of.text]) for one in demands.constraints) if again else "undecided"
     order = sorted(search.candidates, key=lambda one: one.place) if search.space.line else search.candidates
     result = Found(
@@ -282,12 +290,12 @@ def _confirmed(search: Search) -> tuple[Candidate | None, list[tuple[float, ...]
 
 def _verdict(standing: Standing, other: Sequence[tuple[float, ...]]) -> Verdict:
     demands = standing.demands
-    found = _intervals(other)
+    found = _intervals(other, demands.columns)
     return together(one.bounds.verdict(found[demands.columns.index(one.of)]) for one in demands.constraints)
 
 
-def _intervals(samples: Sequence[tuple[float, ...]]) -> list[Interval]:
-    return [Interval.of(column) for column in np.array(samples, dtype=np.float64).T]
+def _intervals(samples: Sequence[tuple[float, ...]], columns: Sequence[Column]) -> list[Interval]:
+    return intervals_of(np.array(samples, dtype=np.float64), columns)
 
 
 __all__ = ["Found", "Tried", "optimise"]

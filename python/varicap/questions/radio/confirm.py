@@ -87,8 +87,8 @@ def confirm(radio: Radio, buffer_packets: int, *, runs: int = RUNS, jobs: int | 
                 Simulated(
                     channel=channel,
                     flow=flow,
-                    throughput_bps=Interval.of(rate),
-                    timeouts_per_s=Interval.of(timeouts),
+                    throughput_bps=Interval.of(rate, within="amount"),
+                    timeouts_per_s=Interval.of(timeouts, within="amount"),
                     runs=runs,
                 )
             )

@@ -165,13 +165,13 @@ def _in_short(shown: Source, first: list[Chart]) -> Iterable[Markup]:
 
 
 def _summary(shown: Source) -> Iterable[Markup]:
-    note = tag("p", "Means over the runs, ± half of the 95 % confidence interval.", class_="note")
+    note = tag("p", "Means over the runs, ± how far the 95 % confidence interval reaches.", class_="note")
     if shown.study is not None and "design" in shown.manifest:
         design = shown.manifest["design"]
         return (note, paths.rows(design["headings"], design["rows"], numeric=True))
     if shown.study is not None:
         headings, rows = points.table(shown.study)
-        return (note, paths.rows(headings, rows, numeric=True))
+        return (note, *_notes(shown.study.notes), paths.rows(headings, rows, numeric=True))
     if shown.summary is None:
         return ()
     tables = [paths.rows(headings, rows, numeric=True) for headings, rows in table.wide_rows(shown.summary)]
@@ -181,8 +181,12 @@ def _summary(shown: Source) -> Iterable[Markup]:
     hint = Markup()
     if any(flow.get("transfers") for flow in shown.summary["flows"]) and shown.packets.num_rows == 0:
         hint = tag("p", "Record packets (--packets) to see how completion times are distributed.", class_="note")
-    notes = (tag("p", f"{text[:1].upper()}{text[1:]}.", class_="note") for text in shown.summary.get("notes") or ())
+    notes = _notes(shown.summary.get("notes") or ())
     return (warning, note if several else Markup(), *notes, *tables, hint, *_differences(shown))
+
+
+def _notes(texts: Iterable[str]) -> Iterable[Markup]:
+    return (tag("p", f"{text[:1].upper()}{text[1:]}.", class_="note") for text in texts)
 
 
 def _differences(shown: Source) -> Iterable[Markup]:

@@ -59,7 +59,7 @@ def tradeoff(source: Source) -> Iterator[Chart]:
         known = np.isfinite(delay) & np.isfinite(rate)
         if not known.any():
             continue
-        x, y = Interval.of(delay[known]), Interval.of(rate[known])
+        x, y = Interval.of(delay[known], within="quantile"), Interval.of(rate[known], within="amount")
         curves.append(Curve("", tuple(delay[known]), tuple(rate[known]), number, style="dots"))
         ends = {"low": (y.lo,), "high": (y.hi,), "left": (x.lo,), "right": (x.hi,)} if x.lo is not None else {}
         mean: dict[str, Any] = ends

@@ -31,6 +31,8 @@ ADEQUATE = 0.1
 """Largest relative error of the effective capacity at which a fit is called adequate."""
 _FEWEST_SLOTS = 2 * SLOTS_PER_STATE
 _MOST_SLOTS = 200_000
+_LEAST_PACKETS, _MOST_PACKETS = 1e-100, 1e100
+"""In a slot, whose squares are numbers."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Fit:
     """95 % intervals of the mean holding times, shape (n, 2)."""
     packet_bytes: float = OPPORTUNITY_BYTES
     """Size of the packets that slots are counted in [B]."""
+    asked_states: int | None = None
+    """How many states were asked for; None if the BIC has chosen."""
 
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate / 1e6:.3g}" for rate in self.rates_bps)
@@ -80,6 +84,11 @@ class Fit:
     def rates_bps(self) -> Array:
         """Rate of each state, in ascending order [b/s], shape (n,)."""
         return self.hidden.mean * (8 * self.packet_bytes / self.slot_s)
+
+    @property
+    def resolution_bps(self) -> float:
+        """Least difference of rates that the slots of the trace tell apart [b/s]."""
+        return self.hidden.resolution * (8 * self.packet_bytes / self.slot_s)
 
     @property
     def mean_holding_s(self) -> Array:
@@ -144,6 +153,7 @@ class Fit:
             "share": self.hidden.share.tolist(),
             "transition": self.hidden.transition.tolist(),
             "tried": [{"states": each.states, "law": each.law, "bic": each.bic} for each in self.tried],
+            "resolution_bps": self.resolution_bps,
             "held_out": None if self.held_out is None else vars(self.held_out),
             "is_adequate": self.is_adequate,
             "effective_capacity_error": self.goodness.error,
@@ -223,6 +233,7 @@ def fit(
         rate_intervals_bps=None if rates is None else rates * per_slot,
         holding_intervals_s=None if holdings is None else holdings * slot_s,
         packet_bytes=packet_bytes,
+        asked_states=states,
     )
 
 
@@ -263,6 +274,8 @@ def _packets(trace: Trace, slot_s: float, held_out: float) -> tuple[Array, bool]
     values = np.diff(trace.bits_until(np.arange(slots + 1, dtype=np.float64) * slot_s)) / OPPORTUNITY_BITS
     if not values.any():
         raise TraceError("the trace has no capacity at all")
+    if not _LEAST_PACKETS < values.max() < _MOST_PACKETS:
+        raise TraceError(f"slots carry {values.max():.3g} packets at most: no link does")
     return values, isinstance(trace, Opportunities)
 
 

@@ -29,6 +29,7 @@ OUTAGE_SHARE = 0.1
 """A slot is part of an outage if its rate is below this share of the mean."""
 _FEWEST_BLOCKS = 10.0
 _POINTS = 13
+_ROUNDING = 1e-9
 _MOST_LAG_S = 30.0
 
 
@@ -91,7 +92,10 @@ def goodness(rates_bps: Array, chain: SlottedChain, share: Array, slot_s: float)
 
 def _marginal(rates: Array, chain: SlottedChain, share: Array) -> Curve:
     """Both distributions just before and at each of their steps."""
-    steps = np.unique(np.concatenate([rates, chain.capacity]))
+    # Rates that differ by their rounding are one.
+    grain = float(rates.max()) * _ROUNDING
+    rates, capacity = (np.rint(each / grain) * grain for each in (rates, chain.capacity))
+    steps = np.unique(np.concatenate([rates, capacity]))
     x = np.repeat(steps, 2)
     sides = ("left", "right")
 
@@ -103,7 +107,7 @@ def _marginal(rates: Array, chain: SlottedChain, share: Array) -> Curve:
             found[place::2] = total[np.searchsorted(values[order], steps, side=side)]  # type: ignore[call-overload]
         return found
 
-    return Curve(x, below(rates, np.full(len(rates), 1 / len(rates))), below(chain.capacity, share))
+    return Curve(x, below(rates, np.full(len(rates), 1 / len(rates))), below(capacity, share))
 
 
 def _autocorrelation(rates: Array, chain: SlottedChain, share: Array, slot_s: float) -> Curve:

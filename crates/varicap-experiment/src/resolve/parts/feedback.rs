@@ -159,10 +159,14 @@ fn way_back(flow: &FlowConfig, routes: &Routes, links: &[LinkSpec], link: usize)
     delays.fold(flow.access_delay, Span::saturating_add)
 }
 
-/// A link has a rate at each instant if it is not unlimited and serves no opportunities, which have a mean only.
+/// A link has a rate at each instant if it is never unlimited and serves no opportunities, which have a mean only.
 fn has_rate(link: &LinkSpec, averages: bool) -> bool {
-    let opportunities = matches!(link.parts.capacity, CapacityParts::Opportunities(_));
-    (averages || !opportunities) && !link.mean_capacity.is_unlimited()
+    let finite = match &link.parts.capacity {
+        CapacityParts::Opportunities(_) => averages,
+        CapacityParts::Steps(timeline) => !timeline.pieces().any(|(_, rate)| rate.is_unlimited()),
+        _ => true,
+    };
+    finite && !link.mean_capacity.is_unlimited()
 }
 
 fn slowest(routes: &Routes, links: &[LinkSpec], averages: bool) -> Option<usize> {

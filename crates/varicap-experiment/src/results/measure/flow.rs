@@ -16,6 +16,8 @@ pub struct SenderTotals {
     pub timeouts: u64,
     /// Fast retransmits: entries into fast recovery.
     pub fast_retransmits: u64,
+    /// Connections that gave up.
+    pub gave_up: u64,
     /// Marked packets that links lost.
     pub marked_lost_packets: u64,
     /// Tokens of the reservation that were lost, exact.
@@ -44,6 +46,7 @@ impl SenderTotals {
             retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
             timeouts: self.timeouts + other.timeouts,
             fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+            gave_up: self.gave_up + other.gave_up,
             marked_lost_packets: self.marked_lost_packets + other.marked_lost_packets,
             lost_tokens: self.lost_tokens + other.lost_tokens,
             watched: None,
@@ -61,6 +64,7 @@ impl SenderTotals {
             retransmitted_packets: self.retransmitted_packets - earlier.retransmitted_packets,
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
+            gave_up: self.gave_up - earlier.gave_up,
             marked_lost_packets: self.marked_lost_packets - earlier.marked_lost_packets,
             lost_tokens: self.lost_tokens.saturating_sub(earlier.lost_tokens),
             watched: None,
@@ -113,15 +117,37 @@ impl FlowTotals {
     }
 }
 
-/// Measurements of completed transfers.
+/// Measurements of transfers. One counts if it is there in the measured time: it arrives in that time, or is under way as
+/// that begins. So each that is offered is refused, completed, or unfinished at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Transfers {
-    /// Sum of the sizes of the transfers [B].
+    /// Transfers that were admitted, whether or not they have completed.
+    pub begun: u64,
+    /// Those of them that were under way as measuring began.
+    pub carried: u64,
+    /// Transfers that were turned away.
+    pub refused: u64,
+    /// Those of the unfinished whose connections gave up.
+    pub given_up: u64,
+    /// Sum of the sizes of the completed transfers [B].
     pub size: Bytes,
     /// Flow completion times, from the start of a transfer to its last byte in order at the receiver [ns].
     pub completion: Histogram,
-    /// Sum over the transfers of the throughput that each had, its size over its completion time [b/s].
+    /// Sum over the completed transfers of the throughput that each had, its size over its completion time [b/s].
     pub throughput: u128,
+}
+
+impl Transfers {
+    /// Those that have begun and not completed.
+    pub fn unfinished(&self) -> u64 {
+        debug_assert!(self.begun >= self.completion.count(), "more transfers completed than have begun");
+        self.begun - self.completion.count()
+    }
+
+    /// Those that arrived, or were under way as measuring began.
+    pub fn offered(&self) -> u64 {
+        self.begun + self.refused
+    }
 }
 
 /// Measures one flow, or a group of transfers that come and go.
@@ -171,7 +197,7 @@ pub struct FlowMeasure {
     pub is_reserved: bool,
     /// Samples of the round-trip time [ns].
     pub rtt: Histogram,
-    /// Transfers completed in that time, if any.
+    /// Transfers of that time, if there were any.
     pub transfers: Option<Box<Transfers>>,
 }
 
@@ -208,6 +234,13 @@ impl FlowMeter {
         self.totals.delivered_packets += 1;
         self.totals.delivered += size;
         self.totals.in_order += in_order;
+    }
+
+    /// Notes that the packet that reached the receiver last, `size` on the wire, does not count: it carries no data.
+    #[cold]
+    pub fn on_no_data(&mut self, size: Bytes) {
+        self.totals.delivered_packets -= 1;
+        self.totals.delivered -= size;
     }
 
     /// Notes that the packet that reached the receiver, `size` on the wire, was marked.
@@ -256,7 +289,22 @@ impl FlowMeter {
         self.cwnd = Bytes::ZERO;
     }
 
-    /// Notes that a transfer of `size` took `took` from its start to its last byte in order at the receiver.
+    /// Notes that a transfer begins.
+    pub fn on_transfer_begun(&mut self) {
+        self.transfers.get_or_insert_default().begun += 1;
+    }
+
+    /// Notes that a transfer is turned away.
+    pub fn on_transfer_refused(&mut self) {
+        self.transfers.get_or_insert_default().refused += 1;
+    }
+
+    /// Notes that a transfer, which has begun, ends unfinished, as its connection gives up.
+    pub fn on_transfer_given_up(&mut self) {
+        self.transfers.get_or_insert_default().given_up += 1;
+    }
+
+    /// Notes that a transfer, which has begun, of `size` took `took` from its start to its last byte in order at the receiver.
     pub fn on_transfer(&mut self, size: Bytes, took: Span) {
         let transfers = self.transfers.get_or_insert_default();
         transfers.size += size;
@@ -286,7 +334,12 @@ impl FlowMeter {
     pub fn reset(&mut self, now: Time, sender: SenderTotals) {
         let base = Base { since: now, totals: self.totals(now), sender };
         self.base = (base != Base::default()).then(|| Box::new(base));
-        (self.rtt, self.transfers) = (None, None);
+        let under_way = self.transfers.take().map_or(0, |all| all.unfinished() - all.given_up);
+        if under_way > 0 {
+            let carried = Transfers { begun: under_way, carried: under_way, ..Transfers::default() };
+            self.transfers = Some(Box::new(carried));
+        }
+        self.rtt = None;
         (self.cwnd_minimum, self.cwnd_maximum) = (Bytes::MAX, Bytes::ZERO);
         if self.cwnd > Bytes::ZERO {
             (self.cwnd_minimum, self.cwnd_maximum) = (self.cwnd, self.cwnd);
@@ -326,6 +379,10 @@ impl FlowMeasure {
         self.rtt.merge(&other.rtt);
         if let Some(transfers) = &other.transfers {
             let mine = self.transfers.get_or_insert_default();
+            mine.begun += transfers.begun;
+            mine.carried += transfers.carried;
+            mine.refused += transfers.refused;
+            mine.given_up += transfers.given_up;
             mine.size += transfers.size;
             mine.completion.merge(&transfers.completion);
             mine.throughput += transfers.throughput;
@@ -367,6 +424,7 @@ mod tests {
         meter.on_cwnd(at(5), MSS * 3);
         meter.on_rtt(Span::from_millis(100));
         meter.on_data(Bytes::new(1040), MSS);
+        meter.on_transfer_begun();
         meter.on_transfer(MSS, Span::from_millis(7));
         meter.reset(at(10), sent(12));
         meter.on_data(Bytes::new(1040), Bytes::ZERO);
@@ -401,11 +459,32 @@ mod tests {
     #[test]
     fn completed_transfers_are_counted_with_their_times() {
         let mut meter = FlowMeter::new(MSS);
+        (0..2).for_each(|_| meter.on_transfer_begun());
         meter.on_transfer(MSS, Span::from_millis(10));
         meter.on_transfer(MSS * 3, Span::from_millis(60));
         let transfers = meter.finish(at(100), sent(0)).transfers.unwrap();
         assert_eq!((transfers.size, transfers.completion.count()), (MSS * 4, 2));
         assert_eq!(transfers.completion.mean(), Some(35e6));
         assert_eq!(transfers.throughput, 800_000 + 400_000); // of each by itself, not 32 kb in 70 ms
+    }
+
+    #[test]
+    fn transfers_under_way_as_measuring_begins_are_offered() {
+        let mut meter = FlowMeter::new(MSS);
+        (0..3).for_each(|_| meter.on_transfer_begun());
+        meter.on_transfer_refused();
+        meter.on_transfer(MSS, Span::from_millis(7));
+        meter.reset(at(10), sent(0));
+        meter.on_transfer(MSS, Span::from_millis(12));
+        meter.on_transfer_begun();
+        (0..2).for_each(|_| meter.on_transfer_refused());
+        let mut measure = meter.finish(at(30), sent(0));
+        let transfers = measure.transfers.as_deref().unwrap();
+        let count = transfers.completion.count();
+        assert_eq!((transfers.offered(), count, transfers.refused, transfers.unfinished()), (5, 1, 2, 2));
+        measure.merge(&measure.clone());
+        let transfers = measure.transfers.unwrap();
+        assert_eq!((transfers.offered(), transfers.refused, transfers.unfinished()), (10, 4, 4));
+        assert_eq!(transfers.carried, 4);
     }
 }

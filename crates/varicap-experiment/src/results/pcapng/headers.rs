@@ -86,11 +86,6 @@ impl PacketBytes {
         &self.headers
     }
 
-    /// Length of the headers [B].
-    pub fn header_len(&self) -> usize {
-        self.headers.len()
-    }
-
     fn ip(&mut self, owner: PacketOwner, protocol: u8, total: u16, flags: Flags) {
         // RFC 3168 §5: CE is 11, ECT(1) is 01, ECT(0) is 10.
         let ecn = if flags.has(Flags::CE) {
@@ -235,7 +230,8 @@ fn ecn_setup(is_answer: bool) -> Flags {
 
 fn tcp_flags(flags: Flags, acknowledges: bool) -> u8 {
     let bit = |is_set: bool, bit: u8| if is_set { 1 << bit } else { 0 };
-    bit(flags.has(Flags::SYN), 1)
+    bit(flags.has(Flags::FIN), 0)
+        | bit(flags.has(Flags::SYN), 1)
         | bit(flags.has(Flags::PUSH), 3)
         | bit(acknowledges, 4)
         | bit(flags.has(Flags::ECE), 6)

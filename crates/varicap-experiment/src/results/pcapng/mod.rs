@@ -1,7 +1,7 @@
 //! Captures that Wireshark opens: what arrived at each link, as IPv4 packets with real headers.
 //!
 //! There is one interface per link; times are in nanoseconds from the start of the run. The payload is zeros, so that
-//! every checksum holds; it may be left out of the file. The fate of a lost packet is a comment on its record.
+//! every checksum holds; the file has as much of a packet as its snap length says. The fate of a lost packet is a comment on its record.
 //! Lengths are those of the real headers; they equal the simulated sizes if these count 40 bytes and the options.
 //! Source: draft-ietf-opsawg-pcapng (blocks), RFC 791, RFC 9293, RFC 7323, RFC 2018, RFC 768 (headers).
 
@@ -39,14 +39,23 @@ impl CapturedFlow {
     }
 }
 
-/// Whether a capture contains the zeros of the payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Snap {
-    /// Headers only: small files, but Wireshark cannot verify TCP checksums.
-    Headers,
+/// How many bytes of each packet a capture has at most [B], as tcpdump's `-s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapLen(u32);
+
+impl SnapLen {
     /// Whole packets.
-    #[default]
-    Whole,
+    pub const WHOLE: SnapLen = SnapLen(u32::MAX);
+
+    /// The first `bytes` of each packet [B]; zero stands for whole packets.
+    pub const fn new(bytes: u32) -> SnapLen {
+        if bytes == 0 { SnapLen::WHOLE } else { SnapLen(bytes) }
+    }
+
+    /// As an interface says it, where zero is no limit. Source: draft-ietf-opsawg-pcapng §4.2.
+    fn field(self) -> u32 {
+        if self == SnapLen::WHOLE { 0 } else { self.0 }
+    }
 }
 
 /// Writes a capture packet by packet.
@@ -54,7 +63,7 @@ pub enum Snap {
 pub struct Capture<W> {
     out: W,
     groups: Vec<CapturedFlow>,
-    snap: Snap,
+    snap: SnapLen,
     packet: PacketBytes,
     block: Block,
 }
@@ -65,7 +74,7 @@ impl<W: Write> Capture<W> {
         mut out: W,
         links: &[&str],
         groups: &[CapturedFlow],
-        snap: Snap,
+        snap: SnapLen,
         comment: Option<&str>,
     ) -> io::Result<Capture<W>> {
         let mut block = Block::default();
@@ -81,7 +90,7 @@ impl<W: Write> Capture<W> {
             block.begin(INTERFACE_DESCRIPTION);
             block.u16(LINKTYPE_RAW);
             block.u16(0);
-            block.u32(0); // no limit to the captured length
+            block.u32(snap.field());
             block.option(INTERFACE_NAME, Some(name.as_bytes()));
             block.option(INTERFACE_RESOLUTION, Some(&[9])); // 10^-9 s
             block.write_to(&mut out)?;
@@ -96,10 +105,9 @@ impl<W: Write> Capture<W> {
             return Err(io::Error::other(format!("a packet of unknown flow group {}", owner.group)));
         };
         let length = self.packet.fill(group, owner, &record.segment)?;
-        let captured = match self.snap {
-            Snap::Headers => self.packet.header_len(),
-            Snap::Whole => length,
-        };
+        let captured = length.min(self.snap.0 as usize);
+        let headers = self.packet.headers();
+        let headers = &headers[..headers.len().min(captured)];
         let nanos = record.at.as_nanos();
         self.block.begin(ENHANCED_PACKET);
         self.block.u32(u32::from(record.link));
@@ -107,8 +115,8 @@ impl<W: Write> Capture<W> {
         self.block.u32(nanos as u32);
         self.block.u32(captured as u32);
         self.block.u32(length as u32);
-        self.block.bytes(self.packet.headers());
-        self.block.zeros(captured - self.packet.header_len());
+        self.block.bytes(headers);
+        self.block.zeros(captured - headers.len());
         self.block.pad();
         self.block.option(OPTION_COMMENT, comment.map(str::as_bytes));
         self.block.write_to(&mut self.out)
@@ -128,7 +136,7 @@ pub fn write_capture<W: Write>(
     log: &PacketLog,
     links: &[&str],
     groups: &[CapturedFlow],
-    snap: Snap,
+    snap: SnapLen,
 ) -> io::Result<W> {
     let cut = format!("The log was full: only its first {} events are here.", log.len());
     let mut capture = Capture::new(out, links, groups, snap, log.is_truncated().then_some(cut.as_str()))?;

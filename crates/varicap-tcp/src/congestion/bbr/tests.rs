@@ -1,7 +1,7 @@
 //! Rules of the draft and of Linux, one by one, on a path of 100 ms that acknowledges once per round trip.
 
 use super::*;
-use crate::congestion::{Counting, Delivered, Progress, RateSample};
+use crate::congestion::{Counting, Delivered, Progress, RateSample, Rounding};
 
 const MSS: u64 = 1000;
 const RTT: Span = Span::from_millis(100);
@@ -24,6 +24,7 @@ impl Path {
             initial_window: Bytes::new(10 * MSS),
             initial_ssthresh: Bytes::MAX,
             counting: Counting::Acks,
+            rounding: Rounding::None,
         };
         Path { bbr: Bbr::new(&start), now: Time::ZERO, delivered: 0, held: Span::ZERO, least: None }
     }

@@ -1,7 +1,7 @@
 //! Rules of the draft, one by one, on a path of 100 ms that acknowledges once per round trip.
 
 use super::*;
-use crate::congestion::{Congestion, Controller, Counting, Delivered, Progress, RateSample};
+use crate::congestion::{Congestion, Controller, Counting, Delivered, Progress, RateSample, Rounding};
 
 const MSS: u64 = 1000;
 const RTT: Span = Span::from_millis(100);
@@ -49,6 +49,7 @@ impl Path {
             initial_window: Bytes::new(10 * MSS),
             initial_ssthresh: Bytes::MAX,
             counting: Counting::Acks,
+            rounding: Rounding::None,
         };
         let bbr = Bbr3::new(config, &start);
         Path { bbr, now: Time::ZERO, delivered: 0, lost: 0, is_selective: true, least: None }
@@ -457,6 +458,7 @@ fn any_first_window_is_one_that_it_can_compute_with() {
             initial_window,
             initial_ssthresh: Bytes::MAX,
             counting: Counting::Acks,
+            rounding: Rounding::None,
         };
         for config in
             [Congestion::Bbr3(Bbr3Config::default()), Congestion::Bbr, Congestion::Prague(Default::default())]

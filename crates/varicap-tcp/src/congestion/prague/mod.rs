@@ -243,7 +243,8 @@ impl CongestionControl for Prague {
         if was_marked && !ack.in_recovery {
             self.on_marks(ack.now, ack.in_flight.as_u64());
         }
-        // After that: the first mark finds the first alpha.
+        // After that, where RFC 8257 has it before: the first mark finds the first alpha. Source: the authors' Linux module, in
+        // which `prague_enter_cwr` comes before `prague_update_alpha`.
         self.average(ack.now, ack.round, was_marked);
         // A window that is a fraction is never used up: its pace is the limit.
         let is_limiting = !ack.app_limited || self.bytes() < self.allowed();
@@ -295,6 +296,11 @@ impl CongestionControl for Prague {
             self.is_restarted &= prior.cwnd < LEAST * self.mss;
             self.set_pace();
         }
+    }
+
+    fn cap(&mut self, most: Bytes) {
+        self.window = self.window.min(most.as_u64() * PARTS);
+        self.set_pace();
     }
 
     fn on_kept(&mut self, in_flight: Bytes) {

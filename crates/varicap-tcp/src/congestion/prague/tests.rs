@@ -1,7 +1,7 @@
 //! Rules of the drafts, one by one, by acknowledgements that say which data was marked.
 
 use super::*;
-use crate::congestion::Counting;
+use crate::congestion::{Counting, Rounding};
 
 const MSS: u64 = 1000;
 
@@ -13,6 +13,7 @@ fn control(segments: u64, ssthresh: u64) -> Prague {
         initial_window: bytes(segments),
         initial_ssthresh: bytes(ssthresh),
         counting: Counting::Acks,
+        rounding: Rounding::None,
     };
     Prague::new(&PragueConfig::default(), &start)
 }

@@ -123,6 +123,12 @@ impl Flight {
         self.segments.back().map(|tail| (tail.from, tail.to()))
     }
 
+    /// How many segments the receiver holds, by their place in the blocks that it has reported.
+    #[cold]
+    pub(super) fn sacked_segments(&self) -> u64 {
+        self.held.iter().map(|&(from, to)| self.segments.number_of(to) - self.segments.number_of(from)).sum()
+    }
+
     /// Whether a segment waits to be resent.
     #[inline]
     pub(super) fn has_holes(&self) -> bool {

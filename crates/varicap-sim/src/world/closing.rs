@@ -1,0 +1,78 @@
+//! How connections end: their transfers are over when their senders know it, and their slots are free once nobody waits any
+//! more.
+
+use varicap_units::Time;
+
+use super::{World, note_activity};
+use crate::packet::Packet;
+
+impl World {
+    /// Closes a connection whose transfer is over, and frees its slot, unless its receiver waits for the acknowledgement of its
+    /// FIN: the sender has left that to [`World::arrive_late`] (RFC 9293 §3.3.2: TIME-WAIT, which takes nothing but the slot).
+    #[cold]
+    pub(super) fn close(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        debug_assert!(connection.is_open(), "connection {owner} is closed twice");
+        connection.close();
+        self.net.cancel_wake(owner, connection);
+        let group = connection.group;
+        if let Some(feedback) = &mut self.feedback {
+            feedback.state.on_close(group, owner);
+            if connection.app.is_active() {
+                note_activity(&mut self.feedback, &mut self.net, now, group, false);
+            }
+        }
+        let marked_losses = self.net.marked_losses().take(owner);
+        self.observer.on_close(connection, now, marked_losses);
+        self.openers.openings.on_close(group);
+        let connection = &mut self.connections[owner as usize];
+        if connection.lingers() {
+            let due = connection.wake_by();
+            self.net.wake_connection(now, owner, connection, due);
+        } else {
+            self.free.push(owner);
+        }
+        if self.connections[owner as usize].asks {
+            self.ask(now, owner);
+        }
+    }
+
+    /// A packet arrived at a connection that is over. What is no straggler of an earlier one may be the acknowledgement of the
+    /// receiver's FIN, or that FIN again, which the sender acknowledges again.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn arrive_late(&mut self, now: Time, packet: Packet) {
+        let (net, owner) = (&mut self.net, packet.owner());
+        let connection = &mut self.connections[owner as usize];
+        if !connection.lingers_for(&packet) {
+            return;
+        }
+        let segment = *net.arrived(&packet);
+        if packet.is_reverse() {
+            connection.sender.push_late(now, &segment);
+            net.send_data(now, connection);
+        } else {
+            connection.receiver.push_late(now, &segment);
+            net.send_ack_slowly(now, connection);
+        }
+        if connection.receiver.is_closing() {
+            let due = connection.wake_by();
+            return net.wake_connection(now, owner, connection, due);
+        }
+        connection.end_lingering();
+        net.cancel_wake(owner, connection);
+        self.free.push(owner);
+    }
+
+    /// A connection that is over is woken: its receiver may have to send its FIN again.
+    #[cold]
+    pub(super) fn linger(&mut self, now: Time, owner: u32) {
+        let connection = &mut self.connections[owner as usize];
+        let mut due = Time::NEVER;
+        if connection.lingers() {
+            self.net.send_ack_slowly(now, connection);
+            due = connection.wake_by();
+        }
+        self.net.end_wake(now, owner, connection, due);
+    }
+}
