@@ -129,7 +129,7 @@ def test_the_page_in_a_frame_says_what_is_set_there(tmp_path: Path) -> None:
     text = (EXAMPLES / "fixed.toml").read_text()
     held = {"page": PAGE.read_text(), "begin": explore.link("", text, {}), "height": 700, "scenario": "", "files": {}}
     module = base64.b64encode((ROOT / "python/varicap/explore/widget.js").read_bytes()).decode()
-    notebook = {}
+    notebook: dict[str, str] = {}
 
     def cell() -> str:
         said = json.dumps(held).replace("<", "\\u003c")
@@ -164,14 +164,13 @@ def test_another_view_begins_with_what_is_set(tmp_path: Path) -> None:
     text, files = "# 5 \u2192 9\na = 1\n", {"rates.csv": "time_s,rate_mbps\n0,1\n"}
     held = {"page": ECHO, "begin": "#s=begin", "height": 100, "scenario": "", "files": {}}
     module = base64.b64encode((ROOT / "python/varicap/explore/widget.js").read_bytes()).decode()
-    harness = tmp_path / "notebook.html"
-    with browser.browser(tmp_path) as tab:
+    notebook: dict[str, str] = {}
+    with browser.browser(tmp_path) as tab, browser.hosted(notebook) as port:
         for scenario in ("", text):
             held |= {"scenario": scenario, "files": files if scenario else {}}
-            harness.write_text(
-                HARNESS.replace("HELD", json.dumps(held).replace("<", "\\u003c")).replace("MODULE", module)
-            )
-            tab.open(harness)
+            said = json.dumps(held).replace("<", "\\u003c")
+            notebook["/"] = HARNESS.replace("HELD", said).replace("MODULE", module)
+            tab.show(f"http://127.0.0.1:{port}/")
             tab.wait("window.saved?.length > 0")
             begun = tab.eval("saved.at(-1).scenario")
             if not scenario:

@@ -141,8 +141,9 @@ export function isState(of: any): of is State {
 }
 
 function areFiles(of: any): of is Record<string, string> {
-  const names = Object.keys(typeof of === "object" && of !== null ? of : [""]);
-  return names.length <= MOST_FILES && names.every((name) => isFileName(name) && isText(of[name]));
+  if (typeof of !== "object" || of === null || Array.isArray(of)) return false;
+  const files = Object.entries(of);
+  return files.length <= MOST_FILES && files.every(([name, text]) => isFileName(name) && isText(text));
 }
 
 /** A capacity that falls to a third for a while: what the page shows first. */
