@@ -1,12 +1,14 @@
 """A headless Chromium, driven over its debugging pipe: JSON messages with a zero byte after each, no library needed."""
 
 import base64
+import http.server
 import itertools
 import json
 import os
 import select
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +40,10 @@ class Page:
 
     def open(self, file: Path, width: int = 1200, height: int = 900, dark: bool = False) -> None:
         """Show `file` and wait until it is drawn."""
+        self.show(file.resolve().as_uri(), width, height, dark)
+
+    def show(self, address: str, width: int = 1200, height: int = 900, dark: bool = False) -> None:
+        """Show what is at an address and wait until it is drawn."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -47,7 +53,7 @@ class Page:
         )
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=features)
-        self.call("Page.navigate", url=file.resolve().as_uri())
+        self.call("Page.navigate", url=address)
         self.wait("document.readyState === 'complete'")
 
     def eval(self, code: str) -> Any:
@@ -170,3 +176,30 @@ def browser(folder: Path) -> Iterator[Page]:
         process.terminate()
         process.wait(timeout=HANG_S)
         os.close(out_read)
+
+
+@contextmanager
+def hosted(pages: dict[str, str]) -> Iterator[int]:
+    """A server of pages that sends no headers of ours; its port."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = pages.get(self.path, "").encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -15,6 +15,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -22,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from varicap import explore
 from varicap._core import ScenarioError
-from varicap._files import read_scenario
+from varicap._files import UnreadableError, read_scenario, read_whole
 from varicap.engines import run
 from varicap.errors import MachineLacksError
+from varicap.traces.files import MOST_BYTES
 
 if TYPE_CHECKING:
     from varicap.results.result import Result
@@ -47,8 +49,10 @@ class Laboratory:
         self._files: dict[str, bytes] = {}
         if file is not None:
             text, _ = read_scenario(Path(file))
-            self._files = _read(explore.named(Path(file)))
-            begin = explore.link("", text, _texts(self._files), Path(file).name)
+            named = explore.named(Path(file))
+            traces = _read(named.traces)
+            self._files = {**traces, **_read(named.policies)}
+            begin = explore.link("", text, _texts(traces), Path(file).name)
         self.widget: Any = _kind()(page=explore.page(), begin=begin, height=height)
 
     @property
@@ -68,7 +72,7 @@ class Laboratory:
         """
         if not self.scenario:
             raise ScenarioError("the laboratory has not been shown, so no scenario is set in it")
-        files = {**self._files, **{name: _bytes(name, text) for name, text in self.files.items()}}
+        files = {**self._files, **_handed_back(self.files)}
         whole = Path(tempfile.mkdtemp()).resolve()
         try:
             scenario = _written(whole, {**files, _NAME: _bytes(_NAME, self.scenario)})
@@ -86,9 +90,17 @@ class Laboratory:
 
 def _read(named: dict[str, Path]) -> dict[str, bytes]:
     try:
-        return {name: path.read_bytes() for name, path in named.items()}
-    except OSError as error:
-        raise ScenarioError(f"{error.filename}: {error.strerror}") from None
+        return {name: read_whole(path, MOST_BYTES) for name, path in named.items()}
+    except UnreadableError as error:
+        raise ScenarioError(f"{', '.join(named)}: {error}") from None
+
+
+def _handed_back(files: Mapping[str, str]) -> dict[str, bytes]:
+    """The files that a page has, which may have come to it with anybody's link."""
+    for name in files:
+        if not explore.is_file_name(name):
+            raise ScenarioError(f"{name!r} is not the name of a file beside the scenario")
+    return {name: _bytes(name, text) for name, text in files.items()}
 
 
 def _texts(files: dict[str, bytes]) -> dict[str, str]:

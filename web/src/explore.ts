@@ -10,7 +10,7 @@ import { type Mistakes, ScenarioMistakes } from "./engine/module";
 import { COLUMNS, passages, Path } from "./path";
 import { mean, quantile, type Result, resultOf } from "./result";
 import { toPython, toToml } from "./scenario";
-import { CONTROLS, encode, initial, type State } from "./state";
+import { CONTROLS, encode, fileName, initial, isFileName, type State } from "./state";
 import { tables } from "./table";
 
 /** A run that takes longer is given up when the reader has changed something meanwhile [ms]. */
@@ -174,16 +174,19 @@ export class Laboratory {
   async take(file: File): Promise<void> {
     const text = await file.text();
     const state = structuredClone(this.state);
-    if (/\.(toml|json)$/.test(file.name)) {
-      await this.open({ ...state, mode: "text", text, file: file.name, settings: [] });
+    const name = fileName(file.name);
+    if (/\.(toml|json)$/.test(name)) {
+      await this.open({ ...state, mode: "text", text, file: name, settings: [] });
     } else {
       // Mahimahi's format has no comments, so the engine takes none: those that a trace begins with end here.
       const lines = text.replace(/^([ \t]*(#.*)?\r?\n)+/, "");
       const format = /^\s*\d+\s*$/.test(lines.split("\n", 1)[0]) ? "opportunities" : "rates";
-      const capacity: State["capacity"] = { kind: "trace", file: file.name, format };
-      // A text names the folder of a trace, too; a browser does not.
+      const capacity: State["capacity"] = { kind: "trace", file: name, format };
+      // A text names the folder of a trace, too; a browser does not. A folder that no link may name is left out of the text.
       const named = state.mode === "text" && state.text.match(/"[^"\n]*"/g)?.map((quoted) => quoted.slice(1, -1)).find((path) => path.endsWith(`/${file.name}`));
-      await this.open({ ...state, files: { ...state.files, [named || file.name]: format === "opportunities" ? lines : text }, ...(state.mode === "made" ? { capacity } : {}) });
+      if (named && !isFileName(named)) state.text = state.text.replaceAll(`"${named}"`, `"${name}"`);
+      const key = named && isFileName(named) ? named : name;
+      await this.open({ ...state, files: { ...state.files, [key]: format === "opportunities" ? lines : text }, ...(state.mode === "made" ? { capacity } : {}) });
     }
     this.onSettled();
   }

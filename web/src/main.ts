@@ -5,7 +5,7 @@ import { Client } from "./engine/client";
 import { Laboratory } from "./explore";
 import { Game } from "./game";
 import { LESSONS, type Lesson, stateOf } from "./lessons";
-import { bytesOf85, decode, encode, inflate, initial, isState, type State } from "./state";
+import { bytesOf85, decode, encode, inflate, initial, isState, type State, TooLongError } from "./state";
 
 declare const TRACES: Record<string, string>;
 
@@ -38,9 +38,11 @@ async function start(): Promise<void> {
     const said = await encode(laboratory.state);
     history.replaceState(null, "", lesson ? `#lesson=${lesson.number}&s=${said}` : `#s=${said}`);
   };
-  // A notebook has the page in a frame, and hears what is set there.
+  // A notebook has the page in a frame, as a blob of its own origin, and hears what is set there. Whoever else frames the
+  // page hears nothing: what is set may be read from files of the reader.
   const tell = async () => {
-    if (parent !== window) parent.postMessage({ varicap: await laboratory.told() }, "*");
+    const isInNotebook = parent !== window && location.protocol === "blob:" && location.origin !== "null";
+    if (isInNotebook) parent.postMessage({ varicap: await laboratory.told() }, location.origin);
   };
   laboratory.onSettled = () => {
     void settle();
@@ -84,8 +86,10 @@ async function stateFrom(asked: URLSearchParams, lesson: Lesson | undefined): Pr
   const handed = (window as { varicapScenario?: { text: string; file: string; files?: Record<string, string> } }).varicapScenario;
   if (!said && !lesson && handed) return { state: { ...fresh, mode: "text", ...handed } };
   if (!said) return { state: fresh };
-  const state: unknown = await decode(said).then((value) => ({ ...fresh, ...(value as State) }), () => undefined);
-  return isState(state) ? { state } : { state: fresh, notice: "The link is damaged: this is the page as it begins." };
+  const why = (error: unknown) => (error instanceof TooLongError ? `The link is too long: ${error.message}` : "The link is damaged");
+  const state: unknown = await decode(said).then((value) => ({ ...fresh, ...(value as State) }), why);
+  const notice = typeof state === "string" ? state : "The link is damaged";
+  return isState(state) ? { state } : { state: fresh, notice: `${notice}: this is the page as it begins.` };
 }
 
 function showLesson(lesson: Lesson, laboratory: Laboratory): void {

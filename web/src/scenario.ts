@@ -1,6 +1,6 @@
 /** The settings of the page as a scenario: what `varicap run` takes, and nothing that only the page knows. */
 
-import { type Capacity, type State, names } from "./state";
+import { type Capacity, isFileName, type State, names } from "./state";
 
 /** A number without a tail of binary fractions. */
 const plain = (value: number): string => String(Number(value.toPrecision(6)));
@@ -81,21 +81,40 @@ function sample(duration: number): number {
 /** Files up to this length are part of the program [characters]. */
 const WITHIN = 20_000;
 
-/** The same as a program, with the files that it names. */
+/** Letters that a reader does not see, and with which a program may look like another one. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+function escaped(letter: string): string {
+  const code = letter.codePointAt(0)!.toString(16);
+  return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
+}
+
+/** A text as one line of Python: what JSON writes is a literal there, too. */
+const quoted = (text: string): string => JSON.stringify(text).replace(UNSEEN, escaped);
+
+/** A text as a literal of Python with as many lines as it has. */
+function block(text: string): string {
+  const lines = text.replaceAll("\\", "\\\\").replace(UNSEEN, (letter) => (letter === "\n" || letter === "\t" ? letter : escaped(letter)));
+  return `"""\\\n${lines.replaceAll('"""', '\\"\\"\\"')}\n"""`;
+}
+
+/**
+ * The same as a program, with the files that it names. All that may have come with a link is a literal in it, names are
+ * names (`isFileName`), and none of it is in a comment.
+ */
 export function toPython(toml: string, files: [string, string][] = []): string {
-  const within = files.filter(([, text]) => text.length <= WITHIN);
-  const beside = files.filter(([, text]) => text.length > WITHIN).map(([name]) => name);
-  const needs = beside.map((name) => `# ${name.startsWith("traces/") ? `${name} of varicap's examples` : name} must lie in the working directory under that name.`);
+  const alien = files.find(([name]) => !isFileName(name));
+  if (alien) throw new Error(`${JSON.stringify(alien[0])} is not the name of a file beside the scenario`);
+  const value = ([name, text]: [string, string]) => (text.length <= WITHIN ? quoted(text) : `pathlib.Path(${quoted(name)}).read_text(encoding="utf-8")`);
+  const isBeside = files.some(([, text]) => text.length > WITHIN);
   return [
-    ...needs,
+    ...(isBeside ? [`# Files that are read here must lie in the working directory; those of traces/ are among varicap's examples.`] : []),
     `import pathlib, tempfile`,
     ``,
     `import varicap`,
     ``,
-    `SCENARIO = """\\`,
-    toml.trimEnd().replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"'),
-    `"""`,
-    ...(files.length ? [`FILES = {`, ...within.map(([name, text]) => `    ${JSON.stringify(name)}: ${JSON.stringify(text)},`), ...beside.map((name) => `    ${JSON.stringify(name)}: pathlib.Path(${JSON.stringify(name)}).read_text(encoding="utf-8"),`), `}`] : []),
+    `SCENARIO = ${block(toml.trimEnd())}`,
+    ...(files.length ? [`FILES = {`, ...files.map((file) => `    ${quoted(file[0])}: ${value(file)},`), `}`] : []),
     ``,
     `with tempfile.TemporaryDirectory() as folder:`,
     `    file = pathlib.Path(folder) / "explore.toml"`,

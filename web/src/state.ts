@@ -64,6 +64,28 @@ export const DRAWN = 40;
 export const MOST_FLOWS = 6;
 export const MOST_RATE = 100;
 
+/** Files that a state may have, and letters of the name of one. */
+const MOST_FILES = 64;
+const MOST_NAME = 200;
+
+/** Letters that no name of a file has: separators of other systems, and what a reader does not see. */
+const NEVER_IN_NAMES = /[\\:*?"<>|\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+/**
+ * Whether a text names a file beside a scenario, or in a folder below it: a link may come from anybody, and whoever copies
+ * a program out of the page writes files of these names. The rule of `varicap.explore.is_file_name`.
+ */
+export function isFileName(name: string): boolean {
+  // Windows takes `.. ` for `..`.
+  return [...name].length <= MOST_NAME && !NEVER_IN_NAMES.test(name) && name.split("/").every((part) => /[^. ]$/.test(part));
+}
+
+/** The name of a file that the reader has chosen, without what no name may have. */
+export function fileName(name: string): string {
+  const mended = name.replace(new RegExp(NEVER_IN_NAMES, "gu"), "_").replaceAll("/", "_").slice(-MOST_NAME);
+  return isFileName(mended) ? mended : `${mended.replace(/[. ]+$/, "")}_`;
+}
+
 export function initial(): State {
   return {
     mode: "made",
@@ -86,7 +108,8 @@ export function initial(): State {
 }
 
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
-const isText = (value: unknown): value is string => typeof value === "string";
+/** Without halves of letters, which no file can have. */
+const isText = (value: unknown): value is string => typeof value === "string" && !/\p{Cs}/u.test(value);
 const all = (list: unknown, has: (value: any) => boolean): boolean => Array.isArray(list) && list.every(has);
 
 function isCapacity(of: any): of is Capacity {
@@ -98,7 +121,7 @@ function isCapacity(of: any): of is Capacity {
     case "markov":
       return all(of.rates, isNumber) && of.rates.length === 2 && all(of.holding, isNumber) && of.holding.length === 2;
     case "trace":
-      return isText(of.file) && ["rates", "opportunities"].includes(of.format);
+      return isText(of.file) && isFileName(of.file) && ["rates", "opportunities"].includes(of.format);
     default:
       return of?.kind === "lte";
   }
@@ -113,8 +136,14 @@ export function isState(of: any): of is State {
   const numbers = [of?.duration, of?.seed, of?.rtt, of?.buffer, of?.loss];
   return numbers.every(isNumber) && ["made", "text"].includes(of.mode) && isCapacity(of.capacity)
     && QUEUES.some(([key]) => key === of.queue) && all(of.flows, isFlow) && of.flows.length > 0 && of.flows.length <= MOST_FLOWS
-    && isText(of.text) && isText(of.file) && all(of.settings, (one) => all(one, isText) && one.length === 2)
-    && typeof of.files === "object" && of.files !== null && Object.values(of.files).every(isText);
+    && isText(of.text) && isText(of.file) && isFileName(of.file) && all(of.settings, (one) => all(one, isText) && one.length === 2)
+    && areFiles(of.files);
+}
+
+function areFiles(of: any): of is Record<string, string> {
+  if (typeof of !== "object" || of === null || Array.isArray(of)) return false;
+  const files = Object.entries(of);
+  return files.length <= MOST_FILES && files.every(([name, text]) => isFileName(name) && isText(text));
 }
 
 /** A capacity that falls to a third for a while: what the page shows first. */
@@ -132,9 +161,25 @@ export function names(flows: Flow[]): string[] {
   });
 }
 
-async function through(bytes: Uint8Array, stream: GenericTransformStream): Promise<Uint8Array> {
-  const piped = new Blob([bytes as BlobPart]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array, BufferSource>);
-  return new Uint8Array(await new Response(piped).arrayBuffer());
+/** Letters that a link may hold once they are inflated [B]. */
+const MOST_INFLATED = 16_000_000;
+
+/** A link that holds more than a page takes. */
+export class TooLongError extends Error {}
+
+async function through(bytes: Uint8Array, stream: GenericTransformStream, most = Infinity): Promise<Uint8Array> {
+  const reader = new Blob([bytes as BlobPart]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array, BufferSource>).getReader();
+  const parts: BlobPart[] = [];
+  let length = 0;
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    length += piece.value.length;
+    if (length > most) {
+      await reader.cancel();
+      throw new TooLongError(`${bytes.length} bytes of it hold more than the ${most} bytes that the page takes`);
+    }
+    parts.push(piece.value as BlobPart);
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 /** The inverse of base64 [B]. */
@@ -157,8 +202,8 @@ export function bytesOf85(text: string): Uint8Array {
   return new Uint8Array(bytes.buffer, 0, Number(text.slice(0, begin)));
 }
 
-export async function inflate(bytes: Uint8Array, format: CompressionFormat): Promise<Uint8Array> {
-  return through(bytes, new DecompressionStream(format));
+export async function inflate(bytes: Uint8Array, format: CompressionFormat, most?: number): Promise<Uint8Array> {
+  return through(bytes, new DecompressionStream(format), most);
 }
 
 /** A value as letters that an address may have. */
@@ -169,7 +214,8 @@ export async function encode(value: unknown): Promise<string> {
   return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
+/** The inverse of `encode`, for letters that anybody may have written; raises `TooLongError` if too many come of them. */
 export async function decode(letters: string): Promise<unknown> {
-  const bytes = await inflate(bytesOf(letters.replaceAll("-", "+").replaceAll("_", "/")), "deflate-raw");
+  const bytes = await inflate(bytesOf(letters.replaceAll("-", "+").replaceAll("_", "/")), "deflate-raw", MOST_INFLATED);
   return JSON.parse(new TextDecoder().decode(bytes));
 }

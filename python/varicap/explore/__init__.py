@@ -6,6 +6,7 @@ The page is one file, in which the simulator is a WebAssembly module; it asks fo
 import base64
 import json
 import os
+import secrets
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,16 +15,37 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from threading import Thread
+from threading import BoundedSemaphore, Thread
+from typing import Any, NamedTuple
+from unicodedata import category
 from urllib.parse import quote
 
 import varicap._core as _core
-from varicap._files import MOST_HANDED_OVER, UnreadableError, read_scenario
+from varicap._files import MOST_HANDED_OVER, UnreadableError, read_scenario, read_whole
 from varicap.engines.scenarios import load
 from varicap.errors import MachineLacksError
+from varicap.traces.files import MOST_BYTES
 
 _HOST = "127.0.0.1"
 _MOST_LETTERS = 500_000  # that browsers take in an address
+_OWN_NAMES = (_HOST, "localhost")
+_MOST_CONNECTIONS = 32
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_MOST_FILES = 64  # that the page takes from an address
+_MOST_NAME = 200
+_SEPARATORS = frozenset('\\:*?"<>|')
+"""Letters of no file's name: separators of other systems, and what these keep for themselves."""
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Kinds of letters that a reader does not see."""
 
 
 def _built() -> Traversable:
@@ -40,36 +62,75 @@ def page() -> str:
     return built.read_text(encoding="utf-8")
 
 
-def read(file: Path) -> tuple[str, dict[str, str]]:
-    """The text of a scenario file, and those of the files that it names; one with mistakes names none.
+def is_file_name(name: str) -> bool:
+    r"""Whether a text names a file beside a scenario or in a folder below it, as those of a link and of the page must.
 
-    Raises `UnreadableError` for a file that is no text, such as a policy: a page takes texts.
+    The rule of `isFileName` in the page's ``state.ts``.
+
+    >>> [is_file_name(name) for name in ("traces/lte.down", "../lte.down", "/etc/passwd", "a\nb")]
+    [True, False, False, False]
+    """
+    return (
+        len(name) <= _MOST_NAME
+        and not any(letter in _SEPARATORS or category(letter) in _UNSEEN for letter in name)
+        # Windows takes `.. ` for `..`.
+        and all(part and part[-1] not in ". " for part in name.split("/"))
+    )
+
+
+def read(file: Path) -> tuple[str, dict[str, str]]:
+    """The text of a scenario file, and those of the traces that it names; one with mistakes names none.
+
+    Raises `UnreadableError` for what a page does not take: policies, and files that do not lie beside the scenario.
     """
     text, _ = read_scenario(file)
-    return text, {name: read_text(name, path) for name, path in named(file).items()}
+    files = named(file)
+    for policy in files.policies:
+        raise UnreadableError(f"{policy} is a policy, and the laboratory in a browser takes traces only")
+    return text, {name: read_text(name, path) for name, path in files.traces.items()}
 
 
-def named(file: Path) -> dict[str, Path]:
+class Named(NamedTuple):
+    """The files that a scenario names."""
+
+    traces: dict[str, Path]
+    """Each of them has been read as a trace."""
+    policies: dict[str, Path]
+    """Nobody has looked whether they are some: nothing of them may be shown."""
+
+
+def named(file: Path) -> Named:
     """The files that a scenario file names; none if it has mistakes."""
     try:
-        return dict(load(file).trace_files())
+        scenario = load(file)
     except _core.ScenarioError:
-        return {}
+        return Named({}, {})
+    policies = {name for _, name, *_ in scenario.policy_files()}
+    files = scenario.trace_files()
+    return Named(
+        {name: path for name, path in files if name not in policies},
+        {name: path for name, path in files if name in policies},
+    )
 
 
 def read_text(name: str, path: Path) -> str:
-    """The text of a file that a scenario names so; raises `UnreadableError` for one that is none, or cannot be read."""
+    """The text of a trace that a scenario names so; raises `UnreadableError` for one that a page does not take."""
+    if not is_file_name(name):
+        raise UnreadableError(
+            f"{name!r} does not lie beside the scenario or in a folder below it, and the laboratory in a browser takes "
+            "no other traces: copy it there"
+        )
     try:
-        return path.read_text(encoding="utf-8")
+        return read_whole(path, MOST_BYTES).decode()
     except UnicodeDecodeError:
         raise UnreadableError(f"{name} is not a text, and the laboratory in a browser takes texts only") from None
-    except OSError as error:
-        raise UnreadableError(f"{name}: {error.strerror or error}") from None
+    except UnreadableError as error:
+        raise UnreadableError(f"{name}: {error}") from None
 
 
 def with_scenario(page: str, text: str, name: str, traces: dict[str, str]) -> str:
     """The page as it opens a scenario: its text, the name of its file, and the files that it names with their texts."""
-    handed = json.dumps({"text": text, "file": name, "files": traces})
+    handed = json.dumps({"text": text, "file": _plain(name), "files": traces})
     # Whatever the texts contain, they do not end the script.
     script = f"<script>window.varicapScenario = {handed.replace('<', chr(92) + 'u003c')};</script>"
     return page.replace("</head>", f"{script}</head>", 1)
@@ -91,14 +152,20 @@ def link(address: str, text: str, traces: Mapping[str, str], name: str = "scenar
 
     The `name` of its own file says its format.
 
-    Files are left out if an address has no room for them; the page then asks for them.
+    Files are left out if an address has no room for them, or their names lead elsewhere; the page then asks for them.
     """
-    state = {"mode": "text", "text": text, "file": name}
-    if sum(len(each) for each in traces.values()) <= MOST_HANDED_OVER:
-        whole = _letters({**state, "files": dict(traces)})
+    state = {"mode": "text", "text": text, "file": _plain(name)}
+    traces = {name: text for name, text in traces.items() if is_file_name(name)}
+    if len(traces) <= _MOST_FILES and sum(len(each) for each in traces.values()) <= MOST_HANDED_OVER:
+        whole = _letters({**state, "files": traces})
         if len(whole) <= _MOST_LETTERS:
             return f"{address}#s={whole}"
     return f"{address}#s={_letters(state)}"
+
+
+def _plain(name: str) -> str:
+    """The name of a scenario's file; one that no link may have gives way to one of its format."""
+    return name if is_file_name(name) else f"scenario{Path(name).suffix if Path(name).suffix == '.json' else '.toml'}"
 
 
 def _letters(state: Mapping[str, object]) -> str:
@@ -108,33 +175,73 @@ def _letters(state: Mapping[str, object]) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
+class _Server(ThreadingHTTPServer):
+    """Serves so many at once and no more: whoever comes then is turned away."""
+
+    daemon_threads = True
+
+    def __init__(self, *of: Any) -> None:
+        self._free = BoundedSemaphore(_MOST_CONNECTIONS)
+        super().__init__(*of)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing of a browser that went away."""
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+
 @contextmanager
 def served(page: str, port: int = 0) -> Iterator[str]:
-    """Serves `page` on the loopback interface while the context lasts; the value is its address."""
+    """Serves `page` on the loopback interface while the context lasts; the value is its address.
+
+    The page may hold what files of this machine say.  So it is found only by whoever has the address, which is drawn at
+    random, and a browser shows it to no other site: not under another host's name, and in nobody's frame.
+    """
     content = page.encode()
+    place = f"/{secrets.token_urlsafe(16)}/"
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = 10  # of whoever asks for nothing [s]
+
         def do_GET(self) -> None:
-            is_page = self.path.split("?")[0] in ("/", "/index.html")
-            self.send_response(HTTPStatus.OK if is_page else HTTPStatus.NOT_FOUND)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(content) if is_page else 0))
-            self.send_header("Cache-Control", "no-store")
+            asked = self.path.split("?")[0].removesuffix("index.html").encode()
+            # A name of another host that leads here is somebody's attempt to read the page from theirs.
+            if (self.headers["Host"] or "").partition(":")[0] not in _OWN_NAMES:
+                self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"")
+            elif secrets.compare_digest(asked, place.encode()):
+                self._answer(HTTPStatus.OK, content)
+            else:
+                self._answer(HTTPStatus.NOT_FOUND, b"")
+
+        def _answer(self, status: HTTPStatus, content: bytes) -> None:
+            self.send_response(status)
+            for key, value in _HEADERS.items():
+                self.send_header(key, value)
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            if is_page:
-                self.wfile.write(content)
+            self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
             pass
 
     try:
-        server = ThreadingHTTPServer((_HOST, port), Handler)
+        server = _Server((_HOST, port), Handler)
     except OSError as error:
         raise MachineLacksError(f"port {port} cannot be had: {error.strerror}") from error
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://{_HOST}:{server.server_port}/"
+        yield f"http://{_HOST}:{server.server_port}{place}"
     finally:
         server.shutdown()
         server.server_close()

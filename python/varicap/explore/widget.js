@@ -22,8 +22,8 @@ function render({ model, el }) {
   begin(model).then((state) => {
     frame.src = address + state;
   });
-  const hear = ({ source, data }) => {
-    if (source !== frame.contentWindow || !data?.varicap) return;
+  const hear = ({ source, origin, data }) => {
+    if (source !== frame.contentWindow || origin !== location.origin || !data?.varicap) return;
     model.set("scenario", data.varicap.toml);
     model.set("files", data.varicap.files);
     model.save_changes();

@@ -27,7 +27,7 @@ FORMATS: tuple[Format, ...] = ("mahimahi", "csv", "leoreplayer")
 
 DELAY_STEP_S = 0.010
 """Interval of LeoReplayer's delays [s]."""
-_MOST_BYTES = 500_000_000
+MOST_BYTES = 500_000_000
 _QUOTED = 20
 """How much of a file an error quotes, at most: it may be any file that can be read."""
 _DELAY_COLUMNS = {"delay_ms": 1.0, "delay_us": 1e-3, "delay_s": 1e3}
@@ -255,6 +255,6 @@ def _write(path: Path, text: str) -> Path:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_whole(path, _MOST_BYTES).removeprefix(codecs.BOM_UTF8)
+        return read_whole(path, MOST_BYTES).removeprefix(codecs.BOM_UTF8)
     except UnreadableError as error:
         raise TraceError(f"{path}: {error}") from None
