@@ -218,7 +218,8 @@ def compared(number: int, flow: str, law: str = "slotted", *, seeds: int = 4, **
 
 def _off(said: float, found: dict[str, float]) -> float:
     """By how much of it a number lies above the interval, or below (negative); 0 inside."""
-    return max(0.0, said / found["hi"] - 1) + min(0.0, said / found["lo"] - 1)
+    below = said / found["lo"] - 1 if found["lo"] > 0 else 0.0  # nothing is below none
+    return max(0.0, said / found["hi"] - 1) + min(0.0, below)
 
 
 def summarised(rows: list[dict[str, Any]], bounds: tuple[float, ...] = (0.05, 0.08, 0.10, 0.15)) -> Iterator[str]:
