@@ -74,7 +74,7 @@ def test_python_and_the_page_have_the_same_rule(tmp_path: Path) -> None:
 
 @needs_esbuild
 def test_a_link_with_another_name_or_too_many_is_no_state(tmp_path: Path) -> None:
-    states = [{"files": {name: "0"}} for name in NO_NAMES]
+    states: list[dict[str, Any]] = [{"files": {name: "0"}} for name in NO_NAMES]
     states += [{"file": name} for name in NO_NAMES]
     states += [{"capacity": {"kind": "trace", "file": name, "format": "rates"}} for name in NO_NAMES]
     states += [{"files": {f"{i}.csv": "0" for i in range(65)}}, {"files": []}, {"files": None}, {"text": "\ud800"}]
