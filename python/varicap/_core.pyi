@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, final
+from typing import IO, Any, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,8 +246,10 @@ class Results:
         """A row for each run, link and instant."""
     def packets(self) -> list[list[Column]]:
         """A row for each packet event, in a table for each run."""
-    def write_pcapng(self, path: Path, snaplen: int) -> list[Path]:
-        """Write so much of each packet of the first run [B], a file for each isolated flow; returns the files."""
+    def captures(self) -> list[str]:
+        """What can be captured of the first run: its packets, or those of each flow if flows are isolated, by name."""
+    def write_capture(self, place: int, file: IO[bytes], snaplen: int) -> None:
+        """Write so much of each packet [B] of one of these captures."""
 
 class KernelCannotError(ValueError):
     """A setting of a scenario that the kernel does not support."""

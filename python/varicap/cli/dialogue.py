@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from varicap._files import UnreadableError, read_whole
+from varicap._files import UnreadableError, files_below, read_whole
 from varicap.terminal import OK, RUN_FAILED, USAGE, AsJson, Quiet, echo, fail, overrides, say
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _show_ignored(played: list["Dialogue"]) -> None:
 def _scripts(files: list[Path]) -> list[Path]:
     found = []
     for file in files:
-        inside = sorted(path for path in file.rglob("*.pkt") if not path.is_dir()) if file.is_dir() else [file]
+        inside = files_below(file, ".pkt") if file.is_dir() else [file]
         if not inside:
             fail(f"{file}: a folder without scripts (*.pkt)", USAGE)
         if not file.exists():

@@ -24,6 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import varicap._core as _core
+from varicap._files import read_whole, writing
+
+_MOST_BYTES = 500_000_000
 
 Observation: TypeAlias = NDArray[np.float32]
 Action: TypeAlias = NDArray[np.float32]
@@ -84,7 +87,7 @@ class Layers:
         parts: dict[str, NDArray[np.float64]] = {}
         for place, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             parts |= {f"weight{place}": weight, f"bias{place}": bias}
-        with zipfile.ZipFile(file, "w") as archive:
+        with writing(file) as out, zipfile.ZipFile(out, "w") as archive:
             for name, array in parts.items():
                 text = io.BytesIO()
                 np.save(text, array, allow_pickle=False)
@@ -133,7 +136,7 @@ def read(file: str | Path) -> Layers | Onnx:
 
 
 def _read_layers(path: Path) -> Layers:
-    with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
+    with np.load(io.BytesIO(read_whole(path, _MOST_BYTES)), allow_pickle=False) as found:
         if not isinstance(found, Mapping):
             raise ValueError("one array, expected weight0, bias0, …")
         count = sum(name.startswith("weight") for name in found)
@@ -154,7 +157,7 @@ def _read_onnx(path: Path) -> Onnx:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # an action takes microseconds, a thread more
-    content = path.read_bytes()
+    content = read_whole(path, _MOST_BYTES)
     try:
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its exceptions have no class in common
