@@ -9,25 +9,6 @@ MAX_TIME = "1 h"
 """The time that runs may take on the clock, unless they are given more or less."""
 
 
-def budget_for(
-    scenario: _core.Scenario,
-    max_memory: str | None,
-    max_time: str | None,
-    *,
-    runs: int,
-    jobs: int,
-    series: int = 0,
-    packets: int = 0,
-) -> _core.Budget:
-    """A budget that begins now; raises `LimitError` if `runs` runs, `jobs` at a time (0: all cores), would exceed it.
-
-    `series` and `packets` are the numbers of runs that record them.
-    """
-    budget = _core.Budget(max_memory, max_time)
-    refuse(budget, scenario, runs=runs, jobs=jobs, series=series, packets=packets)
-    return budget
-
-
 def refuse(
     budget: _core.Budget,
     scenario: _core.Scenario,
@@ -38,7 +19,10 @@ def refuse(
     packets: int = 0,
     real_time: bool = False,
 ) -> None:
-    """Raise `LimitError` if `runs` runs would exceed a budget by an estimate, in real time or as fast as they can."""
+    """Raise `LimitError` if `runs` runs, `jobs` at a time (0: all cores), would exceed a budget by an estimate.
+
+    They go in real time, or as fast as they can; `series` and `packets` are the numbers of runs that record them.
+    """
     budget.check(
         scenario,
         runs=min(runs, 2**32 - 1),
