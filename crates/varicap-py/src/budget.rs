@@ -49,7 +49,7 @@ impl PyBudget {
 
     /// Calls `work` within this budget, of which what it calls may ask [`left`].
     fn watch<'py>(&self, work: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.budget.watch(|| work.call0()).map_err(|exceeded| over(&exceeded))?
+        self.budget.watch(|| work.call0())
     }
 
     fn check_spent(&self) -> PyResult<()> {
@@ -65,7 +65,7 @@ impl PyBudget {
 }
 
 /// The exception for a limit that was exceeded.
-pub fn over(exceeded: &Exceeded) -> PyErr {
+fn over(exceeded: &Exceeded) -> PyErr {
     LimitError::new_err(exceeded.to_string())
 }
 

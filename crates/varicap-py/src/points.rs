@@ -12,7 +12,7 @@ use varicap_experiment::results::{RunResult, RunTables};
 use varicap_experiment::{Format, Mistakes, Parsed, Plan, Written};
 use varicap_sim::{Options, run_many};
 
-use crate::budget::{PyBudget, over};
+use crate::budget::PyBudget;
 use crate::control::Raised;
 use crate::errors::{RunError, scenario_errors};
 use crate::interrupt::{Shared, run as run_interruptibly};
@@ -108,7 +108,6 @@ impl PyTemplate {
                 let scenario = self.resolved(settings).map_err(|mistakes| scenario_errors(&mistakes))?;
                 let raised = Raised::default();
                 let makers = budget.watch(|| supplied(&scenario, &policies));
-                let makers = makers.unwrap_or_else(|exceeded| Err(over(&exceeded)));
                 let makers = makers.map_err(|error| at_point(error, *point))?;
                 check_supplied(&scenario, None, None, makers.as_ref())?;
                 let options = Options {

@@ -95,10 +95,9 @@ impl Budget {
         self.check_since(self.begun, 0)
     }
 
-    /// Lets `work` ask on this thread what is left, and stops it where it asks for more: a run, or the reading of what a run
-    /// needs.
-    pub fn watch<T>(self: &Arc<Budget>, work: impl FnOnce() -> T) -> Result<T, Exceeded> {
-        Guard::new(self).watch(work)
+    /// Lets `work` ask on this thread, by [`left`], what is left.
+    pub fn watch<T>(self: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
+        Guard::new(self).shown(work)
     }
 
     /// Checks what has been taken, of time since `begun`; `counted` bytes are known to be in use, whatever the system
@@ -193,13 +192,23 @@ impl Guard {
 
     /// Does `work`, which may look at this guard by [`left`], and ends where it unwinds with an [`Exceeded`].
     pub fn watch<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exceeded> {
-        let before = CURRENT.replace(Some(self.clone()));
-        let ended = catch_unwind(AssertUnwindSafe(|| room::kept(insist_on_room, work)));
-        CURRENT.set(before);
+        let ended = self.shown(|| catch_unwind(AssertUnwindSafe(|| room::kept(insist_on_room, work))));
         ended.map_err(|payload| match payload.downcast::<Exceeded>() {
             Ok(exceeded) => *exceeded,
             Err(panic) => resume_unwind(panic),
         })
+    }
+
+    /// Does `work`, which may look at this guard by [`left`].
+    fn shown<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Before(Option<Guard>);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                CURRENT.set(self.0.take());
+            }
+        }
+        let _before = Before(CURRENT.replace(Some(self.clone())));
+        work()
     }
 
     /// What is left of the budget.

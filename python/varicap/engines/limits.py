@@ -1,12 +1,8 @@
 """The memory and the time that runs may take: refused beforehand by an estimate, and kept while they run."""
 
 import varicap._core as _core
-
-MAX_MEMORY = "4 GB"
-"""What runs may add to the memory of the process, unless they are given more or less."""
-
-MAX_TIME = "1 h"
-"""The time that runs may take on the clock, unless they are given more or less."""
+from varicap._limits import MAX_MEMORY as MAX_MEMORY
+from varicap._limits import MAX_TIME as MAX_TIME
 
 
 def refuse(
