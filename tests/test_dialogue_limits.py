@@ -1,5 +1,6 @@
 """Scripts of strangers: values in blocks of code stay small; a script keeps to its time and its memory."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,7 @@ def test_the_command_has_the_limits_and_goes_on_with_the_next_script(cli: Cli, t
 )
 def test_no_number_in_a_segment_that_arrives_is_a_traceback(segment: str, stack: str) -> None:
     written = "+0 write(4, ..., 5000) = 5000\n+0 > . 1:5001(5000) ack 1\n"
-    for settings in ({}, {"recovery": "rack"}):
-        try:
-            dialogue(text=f"{OPENED}{written}+.1 < . {segment}\n+.1 < . {segment}\n", stack=stack, **settings)
-        except ScriptError as error:
-            assert str(error).startswith("script:")
+    for settings in ("", "`sysctl -q net.ipv4.tcp_recovery=0`\n"):
+        # What cannot be written is a mistake of the script.
+        with contextlib.suppress(ScriptError):
+            dialogue(text=f"{settings}{OPENED}{written}+.1 < . {segment}\n+.1 < . {segment}\n", stack=stack)

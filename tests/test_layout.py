@@ -28,7 +28,19 @@ FLOORS = (
     ("engines", "templates"),
     ("results",),
     ("traces",),
-    ("_blas", "_files", "_interrupt", "_limits", "_names", "analyse", "errors", "parts", "scenario", "statistics", "units"),
+    (
+        "_blas",
+        "_files",
+        "_interrupt",
+        "_limits",
+        "_names",
+        "analyse",
+        "errors",
+        "parts",
+        "scenario",
+        "statistics",
+        "units",
+    ),
     ("_core",),
 )
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}

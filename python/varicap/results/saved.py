@@ -21,6 +21,7 @@ from varicap.results.stored import FolderError, check_version, read_json
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import KINDS, blocks_of
 from varicap.results.tables import Recorded
+from varicap.results.unpacked import TooLargeError, read_parquet
 
 __all__ = ["FolderError", "SavedResult", "manifest_of", "read"]
 
@@ -164,9 +165,9 @@ def _table(path: Path, kind: str, digest: str | None) -> pa.Table:
     if digest is not None and sha256(path) != digest:
         raise FolderError(f"{path}: not the table that manifest.json vouches for: its digest is another one")
     try:
-        # As written: what was one dictionary there is one dictionary here.
-        rows = pq.read_table(path, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
+        with path.open("rb") as file:
+            rows = read_parquet(file)
+    except (OSError, pa.ArrowException, TooLargeError) as error:
         raise FolderError(f"{path}: cannot be read: {error}") from None
     _refuse(path, fault_of_schema(kind, rows.schema))
     return rows

@@ -1,8 +1,8 @@
 """Blocks of assertions ``%{ … }%``: a small part of Python, which is walked through and never executed as Python.
 
 A block can compare, calculate and print; it reaches nothing but its own names and what `TCP_INFO` shows.  It has no
-loops, and every value in it is small: numbers of 256 bits, and texts and tuples of a thousand letters and values.  So no
-block takes long, or much memory.
+loops, and every value in it is small: numbers of 256 bits, and texts and tuples of a thousand letters and values.  So
+no block takes long, or much memory.
 """
 
 import ast
