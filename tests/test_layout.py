@@ -28,13 +28,25 @@ FLOORS = (
     ("engines", "templates"),
     ("results",),
     ("traces",),
-    ("_blas", "_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "units"),
+    (
+        "_blas",
+        "_files",
+        "_interrupt",
+        "_limits",
+        "_names",
+        "analyse",
+        "errors",
+        "parts",
+        "scenario",
+        "statistics",
+        "units",
+    ),
     ("_folders",),
     ("_printable",),
     ("_core",),
 )
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}
-SHARED = {"units", "errors", "_files", "_names"}
+SHARED = {"units", "errors", "_files", "_limits", "_names"}
 """May be imported from their own floor: words that every room speaks, and how files are read."""
 
 

@@ -35,7 +35,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::budget::PyBudget;
+    use super::budget::{PyBudget, count_elsewhere, left};
     #[pymodule_export]
     use super::channel::PyChannel;
     #[pymodule_export]

@@ -246,8 +246,10 @@ fn link_policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
 /// Makes deciders with Python callables: `files` by the names of their files, others by their own names.
 pub fn decider_factory(files: Makers, named: Option<Arc<Makers>>, raised: Raised) -> Arc<DeciderFactory> {
     Arc::new(move |source: &str, connection: &str| {
-        let make = files.get(source).or_else(|| named.as_ref()?.get(source))?;
-        match Python::attach(|py| PythonDecider::new(py, make, connection, &raised)) {
+        let file = files.get(source);
+        let make = file.or_else(|| named.as_ref()?.get(source))?;
+        let file = file.map(|_| source);
+        match Python::attach(|py| PythonDecider::new(py, make, file, connection, &raised)) {
             Ok(decider) => Some(Box::new(decider) as Box<dyn Decide>),
             Err(error) => {
                 raised.keep(error);

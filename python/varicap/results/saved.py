@@ -25,6 +25,7 @@ from varicap.results.stored import check_version, read_json
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import KINDS, blocks_of
 from varicap.results.tables import Recorded
+from varicap.results.unpacked import read_parquet
 
 __all__ = ["FolderError", "SavedResult", "manifest_of", "read"]
 
@@ -178,8 +179,7 @@ def _table(folder: Folder, name: str, digest: str | None) -> pa.Table:
                 f"{folder.path / name}: not the table that manifest.json vouches for: its digest is another one"
             )
         file.seek(0)
-        # As written: what was one dictionary there is one dictionary here.
-        rows = pq.read_table(file, partitioning=None)
+        rows = read_parquet(file)
         rows.validate(full=True)
         _refuse(folder.path / name, fault_of_schema(name.removesuffix(".parquet"), rows.schema))
     return rows
