@@ -26,7 +26,9 @@ def build(
     source: Annotated[
         str | None,
         typer.Option(
-            "--source", metavar="DIR", help="A kernel's source tree, or a package (default: Debian's linux-source-6.12)."
+            "--source",
+            metavar="DIR",
+            help="A kernel's source tree, or a package (default: Debian's linux-source-6.12).",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="What to call it (default: its version).")] = None,

@@ -6,6 +6,7 @@ next timer when nothing can run.  Built kernels lie in the user's cache; they ar
 
 from varicap.kernels.build import build
 from varicap.kernels.errors import KernelBuildError, NoKernelError
+from varicap.kernels.modules import module
 from varicap.kernels.store import Kernel, find, home, installed, remove
 
-__all__ = ["Kernel", "KernelBuildError", "NoKernelError", "build", "find", "home", "installed", "remove"]
+__all__ = ["Kernel", "KernelBuildError", "NoKernelError", "build", "find", "home", "installed", "module", "remove"]

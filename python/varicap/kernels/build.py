@@ -103,7 +103,7 @@ def _check_tools() -> str:
     )  # fmt: skip
     if tried.returncode:
         raise KernelBuildError(
-            "building a kernel needs the headers of the C library and of Linux: apt-get install libc6-dev linux-libc-dev"
+            "building a kernel needs headers of the C library and of Linux: apt-get install libc6-dev linux-libc-dev"
         )
     said = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S607
     return said.splitlines()[0] if said else "gcc"
@@ -125,6 +125,8 @@ def _compile(source: Source, folder: Path, jobs: int | None, say: Say, progress:
     count = jobs or os.cpu_count() or 1
     say(f"compiling {source.origin} ({count} at a time{', ccache' if shutil.which('ccache') else ''})")
     _make(folder, [f"-j{count}", "linux", "modules_prepare"], {}, progress)
+    # What the kernel has for modules: nothing is built as one, so that make says it nowhere else.
+    shutil.copyfile(objects / "vmlinux.symvers", objects / "Module.symvers")
     shutil.copyfile(objects / "linux", folder / "linux.new")
     (folder / "linux.new").chmod(0o755)
     (folder / "linux.new").replace(folder / "linux")
@@ -195,7 +197,7 @@ def _make(folder: Path, goals: list[str], more: dict[str, str], progress: Progre
 
 def _run(command: list[str], more: dict[str, str], log: Path, progress: Progress | None) -> None:
     """Run make, count the objects it makes, and say why it failed if it did."""
-    with log.open("a", encoding="utf-8") as file:
+    with log.open("a", encoding="utf-8", buffering=1) as file:
         make = subprocess.Popen(  # noqa: S603
             command,
             stdin=subprocess.DEVNULL,
@@ -242,6 +244,9 @@ def environment(more: dict[str, str]) -> dict[str, str]:
         **{name: os.environ[name] for name in kept if name in os.environ},
         "LC_ALL": "C",
         "LOCALVERSION": "",
+        # Paths below the folder of kernels do not matter to ccache: a change of ours compiles little anew.
+        "CCACHE_BASEDIR": str(store.home()),
+        "CCACHE_NOHASHDIR": "true",
         "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
         "KBUILD_BUILD_USER": "varicap",
         "KBUILD_BUILD_HOST": "varicap",

@@ -20,17 +20,11 @@ Say = Callable[[str], None]
 
 _PACKAGE = re.compile(r"linux-source-\d+\.\d+")
 # Of other machines, and of devices that no guest has: their Makefiles and options stay, as Kconfig reads all of them.
-_ARCHITECTURES = (
-    "alpha arc arm arm64 csky hexagon loongarch m68k microblaze mips nios2 openrisc parisc powerpc riscv s390 sh sparc "
-    "xtensa"
-).split()
-_DEVICES = (
-    "accel android ata bluetooth clk comedi crypto edac firewire gpu greybus hid hwmon iio infiniband isdn leds md "
-    "media memory mfd misc mmc mtd nvme pci phy pinctrl platform power rapidio regulator scsi soundwire spi staging "
-    "target thermal thunderbolt usb vfio video"
-).split()
+_ARCHITECTURES = {"alpha", "arc", "arm", "arm64", "csky", "hexagon", "loongarch", "m68k", "microblaze", "mips", "nios2",
+                  "openrisc", "parisc", "powerpc", "riscv", "s390", "sh", "sparc", "xtensa"}  # fmt: skip
+_DEVICES = {"accel", "bluetooth", "comedi", "crypto", "gpu", "hid", "hwmon", "iio", "infiniband", "isdn", "md", "media",
+            "mmc", "mtd", "nvme", "scsi", "soundwire", "staging", "thunderbolt", "usb"}  # fmt: skip
 _UNREAD = {".git", "Documentation", "samples"}
-_UNREAD_ARCH = set(_ARCHITECTURES)
 _OBJECTS = (".o", ".a", ".ko", ".cmd", ".mod", ".order", ".symvers", ".orig", ".rej")
 
 
@@ -106,9 +100,7 @@ def _unpack(name: str, version: str, folder: Path, say: Say) -> None:
         say(f"unpacking {name}")
         inner = f"./usr/src/{name}.tar.xz"
         excluded = " ".join(f"'--exclude={pattern}'" for pattern in _excluded())
-        pipe = (
-            f"dpkg-deb --fsys-tarfile '{packages[0].name}' | tar -xO '{inner}' | xz -dc | tar -x {excluded}"
-        )
+        pipe = f"dpkg-deb --fsys-tarfile '{packages[0].name}' | tar -xO '{inner}' | xz -dc | tar -x {excluded}"
         done = subprocess.run(  # noqa: S603
             ["bash", "-c", f"set -o pipefail; {pipe}"],  # noqa: S607
             cwd=draft, capture_output=True, text=True, env=_plain(), check=False,
@@ -124,9 +116,9 @@ _UNPACKERS = {"dpkg-deb": "dpkg", "xz": "xz-utils", "tar": "tar"}
 def _excluded() -> Iterator[str]:
     """What of a kernel's source is not unpacked."""
     yield "*/Documentation/*/*"
-    for name in _ARCHITECTURES:
+    for name in sorted(_ARCHITECTURES):
         yield from (f"*/arch/{name}/*.[chS]", f"*/arch/{name}/boot/dts/*")
-    yield from (f"*/drivers/{name}/*.[chS]" for name in _DEVICES)
+    yield from (f"*/drivers/{name}/*.[chS]" for name in sorted(_DEVICES))
     yield from ("*/drivers/net/ethernet/*.[ch]", "*/drivers/net/wireless/*.[ch]", "*/sound/*/*.[ch]")
     yield from ("*/tools/perf/*", "*/tools/testing/*", "*/samples/*.[ch]", "*/rust/*.rs")
 
@@ -154,7 +146,7 @@ def _read_files(folder: Path) -> Iterator[Path]:
         if here == folder:
             names[:] = [name for name in names if name not in _UNREAD]
         elif here == folder / "arch":
-            names[:] = [name for name in names if name not in _UNREAD_ARCH]
+            names[:] = [name for name in names if name not in _ARCHITECTURES]
         for name in files:
             if not name.startswith(".") and not name.endswith(_OBJECTS) and not (here / name).is_symlink():
                 yield here / name

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from varicap._names import unknown
@@ -152,7 +153,7 @@ def remove(name: str) -> list[Path]:
     if not folders:
         raise NoKernelError(unknown("kernel", name, sorted({path.name.rpartition("-")[0] for path in _folders()})))
     for folder in folders:
-        with locked(folder, lambda: _refuse(folder)):
+        with locked(folder, partial(_refuse, folder)):
             # First what makes it one, so that nobody finds half of it.
             (folder / RECORD).unlink(missing_ok=True)
             shutil.rmtree(folder)

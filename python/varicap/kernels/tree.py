@@ -29,7 +29,7 @@ def version(source: Path) -> str:
     numbers = [parts["VERSION"], parts["PATCHLEVEL"], parts.get("SUBLEVEL") or "0"]
     if tuple(map(int, numbers[:2])) < (6, 1):
         raise KernelBuildError(f"{source}: Linux {'.'.join(numbers)}: a kernel from 6.1 on is needed")
-    return ".".join(numbers) + parts.get("EXTRAVERSION", "")
+    return f"{'.'.join(numbers)}{parts.get('EXTRAVERSION', '')}"
 
 
 def lay(source: Path, tree: Path) -> None:
@@ -96,7 +96,9 @@ _CHANGES: dict[str, Callable[[str], str | None]] = {
     "arch/um/Kconfig": _hz,
     "arch/um/Kbuild": lambda text: f"{text}\nobj-y += varicap/\n",
     "arch/um/kernel/Makefile": _before_rules(
-        _before_file("time", "kernel", "varicap_time.h"), _before_file("um_arch", "kernel", "varicap_um_arch.h")
+        _before_file("signal", "kernel", "varicap_signal.h"),
+        _before_file("time", "kernel", "varicap_time.h"),
+        _before_file("um_arch", "kernel", "varicap_um_arch.h"),
     ),
     "arch/um/os-Linux/Makefile": _before_rules(
         "obj-y += varicap.o",
@@ -105,5 +107,10 @@ _CHANGES: dict[str, Callable[[str], str | None]] = {
         _before_file("start_up", "os-Linux", "varicap_start_up.h"),
         _before_file("umid", "os-Linux", "varicap_umid.h"),
     ),
-    "arch/um/os-Linux/skas/Makefile": _before_rules(_before_file("process", "os-Linux/skas", "varicap_process.h")),
+    "arch/um/os-Linux/skas/Makefile": _before_rules(
+        "obj-y += varicap_fp.o",
+        "USER_OBJS += varicap_fp.o",
+        _before_file("mem", "os-Linux/skas", "varicap_process.h"),
+        _before_file("process", "os-Linux/skas", "varicap_process.h"),
+    ),
 }
