@@ -4,9 +4,20 @@ A kernel is User-mode Linux with ``time-travel=inf-cpu``: its clock stands still
 next timer when nothing can run.  Built kernels lie in the user's cache; they are under GPL-2.0, and no part of varicap.
 """
 
-from varicap.kernels.build import build
+from varicap.kernels.builder import build
 from varicap.kernels.errors import KernelBuildError, NoKernelError
 from varicap.kernels.modules import module
-from varicap.kernels.store import Kernel, find, home, installed, remove
+from varicap.kernels.store import BUILDS, Kernel, find, home, installed, remove
 
-__all__ = ["Kernel", "KernelBuildError", "NoKernelError", "build", "find", "home", "installed", "module", "remove"]
+__all__ = [
+    "BUILDS",
+    "Kernel",
+    "KernelBuildError",
+    "NoKernelError",
+    "build",
+    "find",
+    "home",
+    "installed",
+    "module",
+    "remove",
+]

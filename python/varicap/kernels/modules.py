@@ -8,7 +8,7 @@ from pathlib import Path
 
 from varicap._files import UnreadableError, read_whole
 from varicap.kernels import store
-from varicap.kernels.build import environment
+from varicap.kernels.builder import environment
 from varicap.kernels.errors import KernelBuildError
 from varicap.kernels.store import Kernel
 

@@ -197,8 +197,11 @@ def _make(folder: Path, goals: list[str], more: dict[str, str], progress: Progre
 
 def _run(command: list[str], more: dict[str, str], log: Path, progress: Progress | None) -> None:
     """Run make, count the objects it makes, and say why it failed if it did."""
-    with log.open("a", encoding="utf-8", buffering=1) as file:
-        make = subprocess.Popen(  # noqa: S603
+    lines: list[str] = []
+    count = 0
+    with (
+        log.open("a", encoding="utf-8", buffering=1) as file,
+        subprocess.Popen(  # noqa: S603
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -207,19 +210,18 @@ def _run(command: list[str], more: dict[str, str], log: Path, progress: Progress
             errors="replace",
             env=environment(more),
             start_new_session=True,
-        )
-        lines: list[str] = []
-        count = 0
-        with _ended(make):
-            for line in make.stdout or ():
-                file.write(line)
-                if _OBJECT.match(line):
-                    count += 1
-                    if progress is not None:
-                        progress(count)
-                elif _TELLING.search(line):
-                    lines.append(line.rstrip())
-            make.wait()
+        ) as make,
+        _ended(make),
+    ):
+        for line in make.stdout or ():
+            file.write(line)
+            if _OBJECT.match(line):
+                count += 1
+                if progress is not None:
+                    progress(count)
+            elif _TELLING.search(line):
+                lines.append(line.rstrip())
+        make.wait()
     if make.returncode:
         shown = "\n".join(lines[:_MOST_LINES]) or f"make ended with {make.returncode}"
         raise KernelBuildError(f"the kernel was not built; {log} has everything that make said\n{shown}")
