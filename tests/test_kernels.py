@@ -256,6 +256,10 @@ def test_what_a_kernel_is_given_stands_in_its_command(linux: Path) -> None:
     assert command[0] == str(built.executable)
     assert {"mem=256M", "init=/bin/init", "varicap.seed=7", "varicap.parent=42", "dsp=x", "ro"} <= set(command)
     assert command[-2:] == ["--", "one"]
+    assert built.command("/a b/init", ("two words", "x=1 2"))[-3:] == ["--", '"two words"', 'x="1 2"']
+    assert 'init="/a b/init"' in built.command("/a b/init")
+    with pytest.raises(ValueError, match="both spaces and double quotes"):
+        built.command("/bin/init", ('"a b"',))
 
 
 def test_files_that_are_added_are_under_names_of_ours() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -70,8 +71,7 @@ class Kernel:
 
         It ends when the thread that starts it does, if that belongs to the process `parent` (by default this one).
         """
-        return [
-            str(self.executable),
+        words = [
             f"mem={memory}",
             "root=/dev/root",
             "rootfstype=hostfs",
@@ -81,6 +81,8 @@ class Kernel:
             "time-travel=inf-cpu",
             # A fixed date: a run must not know when it was made.
             f"time-travel-start={START_NS}",
+            # Without one the kernel puts its own behind everything, where the first program would find it.
+            "console=tty0",
             "con=null",
             "ssl=null",
             "quiet",
@@ -90,6 +92,17 @@ class Kernel:
             "--",
             *arguments,
         ]
+        return [str(self.executable), *map(_quoted, words)]
+
+
+def _quoted(word: str) -> str:
+    """A word of a kernel's command line, which is one text: what has spaces stands in double quotes, and has none."""
+    if not re.search(r"\s", word):
+        return word
+    if '"' in word:
+        raise ValueError(f"`{word}`: a kernel cannot be given both spaces and double quotes")
+    key, equals, value = word.partition("=")
+    return f'{key}="{value}"' if equals and not re.search(r"\s", key) else f'"{word}"'
 
 
 START_NS = 1_700_000_000_000_000_000
