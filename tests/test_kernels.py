@@ -64,6 +64,7 @@ def linux(tmp_path: Path) -> Path:
         "arch/um/Kconfig": "config HZ\n\tint\n\tdefault 100\n",
         "arch/um/Kbuild": "obj-y += kernel/\n",
         "arch/um/kernel/Makefile": RULES,
+        "arch/um/kernel/skas/Makefile": RULES,
         "arch/um/os-Linux/Makefile": RULES,
         "arch/um/os-Linux/skas/Makefile": RULES,
         "arch/x86/Kconfig": "",

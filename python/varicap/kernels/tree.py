@@ -100,6 +100,7 @@ _CHANGES: dict[str, Callable[[str], str | None]] = {
         _before_file("time", "kernel", "varicap_time.h"),
         _before_file("um_arch", "kernel", "varicap_um_arch.h"),
     ),
+    "arch/um/kernel/skas/Makefile": _before_rules(_before_file("syscall", "kernel/skas", "varicap_syscall.h")),
     "arch/um/os-Linux/Makefile": _before_rules(
         "obj-y += varicap.o",
         "USER_OBJS += varicap.o",
