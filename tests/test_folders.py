@@ -28,8 +28,8 @@ SHORT = ("--set", "duration='12 s'")
 LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
 RUN = ("run", FIXED, *SHORT, "--seeds", 1, "-q")
 SWEEP = ("sweep", FIXED, *SHORT, "--over", f"{LIMIT}=5 packets,10 packets", "--seeds", 1, "-q")
-DESIGN = ("design", FIXED, *SHORT, "--vary", f"{LIMIT}=1 packets..20 packets")
-DESIGN += ("--subject-to", "utilisation >= 70 %", "--minimise", LIMIT, "--budget", 40, "-q")
+ASKED = ("--subject-to", "utilisation >= 70 %", "--minimise", LIMIT, "--budget", 40, "-q")
+DESIGN = ("design", FIXED, *SHORT, "--vary", f"{LIMIT}=1 packets..20 packets", *ASKED)
 TRACE = EXAMPLES / "traces/lte-like.down"
 
 
