@@ -127,6 +127,8 @@ WRITES: list[tuple[tuple[object, ...], str]] = [
     ((*RUN, "-o", "run", "--pcap", "a.pcapng"), "a.pcapng"),
     (("validate", "kernel", "-o", "table"), "table/runs.jsonl"),
     (("reproduce", "ratcp", "fig04", "--quick", "-q", "-o", "again"), "again/ratcp"),
+    (("reproduce", "ratcp", "fig04", "--quick", "-q", "-o", "again"), "again/index.html"),
+    (("reproduce", "ratcp", "fig04", "--quick", "-q", "-o", "again"), "again/ratcp/fig04.png"),
 ]
 
 
