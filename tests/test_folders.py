@@ -28,8 +28,10 @@ SHORT = ("--set", "duration='12 s'")
 LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
 RUN = ("run", FIXED, *SHORT, "--seeds", 1, "-q")
 SWEEP = ("sweep", FIXED, *SHORT, "--over", f"{LIMIT}=5 packets,10 packets", "--seeds", 1, "-q")
-DESIGN = ("design", FIXED, *SHORT, "--vary", f"{LIMIT}=1 packets..20 packets")
-DESIGN += ("--subject-to", "utilisation >= 70 %", "--minimise", LIMIT, "--budget", 40, "-q")
+DESIGN: tuple[object, ...] = (
+    *("design", FIXED, *SHORT, "--vary", f"{LIMIT}=1 packets..20 packets", "--subject-to", "utilisation >= 70 %"),
+    *("--minimise", LIMIT, "--budget", 40, "-q"),
+)
 TRACE = EXAMPLES / "traces/lte-like.down"
 
 
@@ -299,6 +301,25 @@ def test_a_file_that_is_too_large_is_refused_with_both_sizes(tmp_path: Path) -> 
     (tmp_path / "manifest.json").write_bytes(b"x" * 100)
     with Folder(tmp_path) as folder, pytest.raises(FolderError, match="has 100 bytes, and at most 10 are read"):
         folder.read("manifest.json", 10)
+
+
+def test_where_there_are_no_handles_of_folders_no_link_is_followed_either(
+    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("varicap._folders._HAS_HANDLES", False)
+    plant(tmp_path / "link", victim / "precious")
+    plant(tmp_path / "parts", victim)
+    (tmp_path / ".a.tmp").write_text("half of")
+    with Folder(tmp_path) as folder:
+        assert folder.write("a", b"old").read_bytes() == b"old"
+        folder.write_all({"a": b"new", "b": b"new"})
+        with folder.within("inner", make=True) as inner:
+            folder.move("b", "c", inner)
+            assert inner.read("c") == b"new"
+        assert folder.names() == ["a", "inner", "link", "parts"]
+        for fails in (lambda: folder.write("link", b""), lambda: folder.read("link"), lambda: folder.within("parts")):
+            with pytest.raises(FolderError, match="is a link"):
+                fails()
 
 
 def test_two_writers_of_a_file_do_not_meet(tmp_path: Path) -> None:
