@@ -417,6 +417,15 @@ def test_a_full_disk_leaves_the_old_file_or_the_new_one_and_is_named(
     assert not list((mine / folder).rglob(".*.tmp"))
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
+@pytest.mark.parametrize("words", [("-o", "o", "--pcap", "/dev/full"), ("export",)])
+def test_a_device_that_is_full_is_named(cli: Cli, mine: Path, words: tuple[str, ...]) -> None:
+    export = ("export", "run", "--to", "mahimahi", "-o", "/dev/full")
+    done = cli(*(export if words == ("export",) else (*RUN, "--no-plot", *words)))
+    assert done.returncode == 1
+    assert done.stderr.endswith("varicap: /dev/full: No space left on device\n")
+
+
 # ---- forged and damaged -------------------------------------------------------------------------------------------
 
 
