@@ -123,11 +123,8 @@ def _is_csv(path: Path, text: bytes) -> bool:
 
 def _bandwidth_in(folder: Path) -> Path:
     with Folder(folder) as there:
-        found = [
-            folder / name
-            for name in there.names()
-            if name.startswith("bw_") and name.endswith(".txt") and there.is_file(name)
-        ]
+        files = [name for name in there.names() if name.startswith(("bw_", "delay_", "loss_")) and there.is_file(name)]
+    found = [folder / name for name in files if name.startswith("bw_") and name.endswith(".txt")]
     if len(found) != 1:
         what = "no bw_N.txt" if not found else f"{len(found)} files bw_N.txt"
         raise TraceError(f"{folder}: {what}, expected one, with its delay_N.txt, as LeoReplayer has them")
