@@ -263,6 +263,14 @@ def test_what_a_kernel_is_given_stands_in_its_command(linux: Path) -> None:
         built.command("/bin/init", ('"a b"',))
 
 
+@pytest.mark.parametrize(("patchlevel", "is_lazy"), [(1, True), (15, True), (16, False), (18, False)])
+def test_registers_are_lazy_where_it_is_known_how(linux: Path, tmp_path: Path, patchlevel: int, is_lazy: bool) -> None:
+    (linux / "Makefile").write_text(MAKEFILE.replace("12", str(patchlevel), 1))
+    tree.lay(linux, tmp_path / "tree")
+    for name in ("os-Linux/skas/Makefile", "varicap/Makefile"):
+        assert ("fp.o" in (tmp_path / "tree/arch/um" / name).read_text()) == is_lazy
+
+
 def test_files_that_are_added_are_under_names_of_ours() -> None:
     added = dict(tree.added())
     assert "struct_ops" in added["arch/um/varicap/ratcp.bpf.c"]
