@@ -209,7 +209,8 @@ def _run(command: list[str], more: dict[str, str], log: Path, progress: Progress
             text=True,
             errors="replace",
             env=environment(more),
-            start_new_session=True,
+            # Not a session: some systems weigh sessions, and this one may be meant to be nice.
+            process_group=0,
         ) as make,
         _ended(make),
     ):
