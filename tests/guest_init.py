@@ -123,7 +123,13 @@ def spin() -> str:
         time.sleep(1)
 
 
+def controls() -> str:
+    """The congestion controls that it has."""
+    return " ".join(sorted(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()))
+
+
 JOBS: dict[str, Callable[..., str]] = {
+    "controls": controls,
     "load": load,
     "ratcp": ratcp,
     "rights": rights,

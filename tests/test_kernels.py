@@ -88,12 +88,13 @@ def test_a_kernel_is_built_beside_its_source_and_found(linux: Path, tmp_path: Pa
     built = kernels.build(linux, "mine", progress=counts.append)
     assert content(linux) == before
     assert counts == [1, 2]
+    assert "advanced" not in built.controls
     assert {path.name for path in tmp_path.iterdir()} == {"linux", "cache", "tools"}
     assert kernels.find() == kernels.find("mine") == built
     assert kernels.find(built.folder.name) == built
     assert built.folder == home / f"mine-{built.digest}"
     assert (built.release, built.origin, built.lacks) == ("6.12.9", str(linux), ["CONFIG_NET_SCH_DUALPI2"])
-    assert {"reno", "cubic", "bbr", "dctcp"} <= set(built.controls)
+    assert {"reno", "cubic", "bbr", "highspeed", "ratcp"} <= set(built.controls)
     # The tree that was compiled is the source with varicap's changes.
     assert "default 250" in built.executable.read_text()
     assert (built.tree / "net/ipv4/tcp_cubic.c").read_text() == "int beta = 717;\n"
