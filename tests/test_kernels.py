@@ -88,12 +88,13 @@ def test_a_kernel_is_built_beside_its_source_and_found(linux: Path, tmp_path: Pa
     built = kernels.build(linux, "mine", progress=counts.append)
     assert content(linux) == before
     assert counts == [1, 2]
+    assert "advanced" not in built.controls
     assert {path.name for path in tmp_path.iterdir()} == {"linux", "cache", "tools"}
     assert kernels.find() == kernels.find("mine") == built
     assert kernels.find(built.folder.name) == built
     assert built.folder == home / f"mine-{built.digest}"
     assert (built.release, built.origin, built.lacks) == ("6.12.9", str(linux), ["CONFIG_NET_SCH_DUALPI2"])
-    assert {"reno", "cubic", "bbr", "dctcp"} <= set(built.controls)
+    assert {"reno", "cubic", "bbr", "highspeed", "ratcp"} <= set(built.controls)
     # The tree that was compiled is the source with varicap's changes.
     assert "default 250" in built.executable.read_text()
     assert (built.tree / "net/ipv4/tcp_cubic.c").read_text() == "int beta = 717;\n"
@@ -261,6 +262,14 @@ def test_what_a_kernel_is_given_stands_in_its_command(linux: Path) -> None:
     assert 'init="/a b/init"' in built.command("/a b/init")
     with pytest.raises(ValueError, match="both spaces and double quotes"):
         built.command("/bin/init", ('"a b"',))
+
+
+@pytest.mark.parametrize(("patchlevel", "is_lazy"), [(1, True), (15, True), (16, False), (18, False)])
+def test_registers_are_lazy_where_it_is_known_how(linux: Path, tmp_path: Path, patchlevel: int, is_lazy: bool) -> None:
+    (linux / "Makefile").write_text(MAKEFILE.replace("12", str(patchlevel), 1))
+    tree.lay(linux, tmp_path / "tree")
+    for name in ("os-Linux/skas/Makefile", "varicap/Makefile"):
+        assert ("fp.o" in (tmp_path / "tree/arch/um" / name).read_text()) == is_lazy
 
 
 def test_files_that_are_added_are_under_names_of_ours() -> None:
