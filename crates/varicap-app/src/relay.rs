@@ -9,7 +9,8 @@ use crate::{Application, Feeding, Offer, Start};
 /// A proxy: this flow sends what another flow delivers in order, from the node where the other flow ends. Each
 /// connection or transfer of the other flow is relayed by one of this flow, which opens when the first data arrives;
 /// the proxy's buffer is unlimited. A transfer is complete when it has passed both; its completion time counts from
-/// the start of the first.
+/// the start of the first. If the sender of the other flow gives up, nothing tells the proxy: the connection that relays
+/// it stays open, and a transfer unfinished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
