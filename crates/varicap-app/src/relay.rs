@@ -1,4 +1,7 @@
 //! A proxy that splits connections: it sends what another flow delivers.
+//!
+//! If the sender of that flow gives up, nothing tells the proxy, as with Linux's sockets (`tcp_write_err` sends no RST): the
+//! connection that relays it stays open, and its transfer unfinished.
 
 use serde::{Deserialize, Serialize};
 use varicap_units::part::Part;
@@ -9,8 +12,7 @@ use crate::{Application, Feeding, Offer, Start};
 /// A proxy: this flow sends what another flow delivers in order, from the node where the other flow ends. Each
 /// connection or transfer of the other flow is relayed by one of this flow, which opens when the first data arrives;
 /// the proxy's buffer is unlimited. A transfer is complete when it has passed both; its completion time counts from
-/// the start of the first. If the sender of the other flow gives up, nothing tells the proxy: the connection that relays
-/// it stays open, and a transfer unfinished.
+/// the start of the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {

@@ -36,7 +36,7 @@ fn transfers_that_gave_up_are_no_longer_under_way() {
         delay = "20 ms"
         queue = { drop-tail = { limit = "2 packets" } }
         [flows.f]
-        app = { arrivals = { rate = "1/s", size = { fixed = "10 kB" }, at_most = 8 } }
+        app = { arrivals = { rate = "1/s", size = { fixed = "10 kB" }, at_most = 20 } }
         tcp = { stack = "linux", timer = { linux = { syn_retries = 1, linear_syn_timeouts = 0 } } }
         "#,
         1,

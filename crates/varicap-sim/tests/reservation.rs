@@ -61,7 +61,7 @@ fn no_more_than_all_packets_with_data_conform() {
         queue = { drop-tail = { limit = "100 packets" } }
         [flows.f]
         app = { transfer = { size = "20 kB" } }
-        reservation = { rate = "4 Mbit/s", bucket = "100 packets" }
+        reservation = { rate = "4 Mbit/s", bucket = "200 kB" }
         "#;
     let run = &simulate(toml, 1)[0];
     let row = flow(run, "f");

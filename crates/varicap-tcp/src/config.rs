@@ -316,11 +316,11 @@ pub enum AfterTimeout {
     FirstHole,
 }
 
-/// The segments that Tahoe's fast retransmit resends.
+/// What Tahoe's fast retransmit resends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TahoeResends {
-    /// The same as after a timeout, by `after_timeout`: ns-2 goes back to the hole.
+    /// What a timeout resends, by `after_timeout`: ns-2 goes back to the hole.
     GoBackN,
     /// The lost segment alone; what was sent beyond it counts as in flight: 4.3BSD-Tahoe. A second hole then waits for a
     /// timeout, unless three duplicates show it.

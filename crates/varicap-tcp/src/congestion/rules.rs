@@ -17,7 +17,7 @@ pub enum Halving {
     OfferedWindow,
 }
 
-/// Which numbers are rounded down to whole segments when the window falls; ssthresh is at least two.
+/// What is rounded down to whole segments when the window falls; ssthresh is at least two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
