@@ -347,23 +347,6 @@ fn the_receivers_fin_is_sent_again_until_it_is_acknowledged() {
     assert!(!receiver.is_closing() && receiver.poll_at().is_never());
 }
 
-/// The timers of both are one: it goes on for the acknowledgement when the FIN needs it no more.
-#[test]
-fn a_delayed_acknowledgement_leaves_although_the_receivers_fin_is_acknowledged() {
-    let ack = AckPolicy::Delayed(DelayedAck { quick: 0, ..DelayedAck::default() });
-    let mut receiver = Receiver::new(&TcpConfig { ack, ..by_time(10) }, Time::ZERO);
-    receiver.read_on_demand();
-    receiver.close();
-    let own = receiver.poll(ms(10)).unwrap();
-    assert!(own.flags.has(Flags::FIN));
-    receiver.push(ms(20), &Segment { ack: 1, ..data(0) });
-    assert!(!receiver.is_closing(), "its FIN is acknowledged");
-    let due = receiver.poll_at();
-    assert!(due > ms(20) && due <= ms(520), "{due:?}");
-    assert_eq!(receiver.poll(due).map(|answer| answer.ack), Some(MSS));
-    assert!(receiver.poll_at().is_never());
-}
-
 #[test]
 fn a_fin_that_comes_before_data_is_held_and_reported() {
     let mut receiver = receiver();
