@@ -157,6 +157,9 @@ class Scenario:
         """The same as a TOML file."""
     def explain(self) -> str:
         """JSON: each value by its key, and whether it was given."""
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether no run of the simulator draws a random number, so that all runs are one."""
     def facts(self) -> str:
         """JSON: for each network its links and flows in seconds, bytes and b/s, with routes and choices."""
     def trace_files(self) -> list[tuple[str, Path]]:
@@ -176,10 +179,10 @@ class Template:
         """The scenario at a point: what `Scenario.from_json` reads with these overrides, and its errors."""
     def fitting(
         self, points: Sequence[Sequence[tuple[str, str]]], *, budget: Budget, at_a_time: int
-    ) -> tuple[int, list[tuple[str, Path]]]:
+    ) -> tuple[int, list[tuple[str, Path]], list[int]]:
         """How many of the points can be read, and have runs that fit the budget, up to the first that has not.
 
-        The second is the traces of these points.
+        The second is the traces of these points, the third the places of those that draw nothing.
         """
     def run(
         self,

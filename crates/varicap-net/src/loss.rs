@@ -328,7 +328,11 @@ pub struct GilbertElliottConfig {
     pub loss_bad: Probability,
 }
 
-impl Part for GilbertElliottConfig {}
+impl Part for GilbertElliottConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+}
 
 impl FrameLoss for GilbertElliottConfig {
     type State = GilbertElliott;

@@ -35,6 +35,10 @@ impl Part for TraceLossConfig {
     fn check(&self) -> Checked {
         self.offset.check(self.repeat)
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl TimedLoss for TraceLossConfig {

@@ -50,6 +50,10 @@ impl Part for OpportunitiesConfig {
         }
         self.offset.check(self.repeat)
     }
+
+    fn draws(&self) -> bool {
+        self.offset == TraceOffset::Random
+    }
 }
 
 impl CapacityPart for OpportunitiesConfig {

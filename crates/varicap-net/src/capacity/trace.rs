@@ -31,6 +31,10 @@ impl Part for TraceConfig {
     fn check(&self) -> Checked {
         self.offset.check(self.repeat)
     }
+
+    fn draws(&self) -> bool {
+        self.offset == TraceOffset::Random
+    }
 }
 
 impl CapacityPart for TraceConfig {

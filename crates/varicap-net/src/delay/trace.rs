@@ -34,6 +34,10 @@ impl Part for TraceDelayConfig {
     fn check(&self) -> Checked {
         self.offset.check(self.repeat)
     }
+
+    fn draws(&self) -> bool {
+        self.offset == TraceOffset::Random
+    }
 }
 
 impl DelayPart for TraceDelayConfig {
