@@ -172,6 +172,14 @@ def test_a_decision_that_never_ends_ends_without_a_limit_too(tmp_path: Path, mon
         policy(np.zeros(10, np.float32))
 
 
+def test_a_system_that_cannot_wait_ends_it_by_a_timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("select.poll")
+    file = tmp_path / "endless.onnx"
+    file.write_bytes(endless())
+    with pytest.raises(varicap.LimitError, match="--max-time"):
+        simulated(file, max_time="8 s")
+
+
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system says nothing of memory")
 @pytest.mark.parametrize("made", [greedy, greedy_when_read])
 @pytest.mark.parametrize("command", [simulated, swept])

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
@@ -176,13 +178,30 @@ class _Process:
         out = cast("IO[bytes]", self.child.stdout).fileno()
         parts = b""
         while len(parts) < size:
-            while not _is_ready(out, _ASK_MS):
-                self.ask(until, longest_s)
-            piece = os.read(out, size - len(parts))
+            with self.timed(until):
+                while not _is_ready(out, _ASK_MS):
+                    self.ask(until, longest_s)
+                piece = os.read(out, size - len(parts))
             if not piece:
+                self.ask(until, longest_s)
                 self.gone()
             parts += piece
         return parts
+
+    @contextmanager
+    def timed(self, until: float) -> Iterator[None]:
+        """End the child when its time is over, where a system cannot wait and ask."""
+        if hasattr(select, "poll"):
+            yield
+            return
+        _, left_s = _core.left()
+        rest_s = until - time.monotonic()
+        timer = threading.Timer(rest_s if left_s is None else min(rest_s, left_s), self.child.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def ask(self, until: float, longest_s: float) -> None:
         """Raise `LimitError` if the child has taken too much."""
@@ -211,7 +230,7 @@ class _Process:
 
 
 def _is_ready(out: int, milliseconds: int) -> bool:
-    if not hasattr(select, "poll"):  # Windows: only a whole decision is waited for
+    if not hasattr(select, "poll"):
         return True
     poll = select.poll()
     poll.register(out, select.POLLIN)

@@ -86,12 +86,13 @@ impl RunResult {
     /// Adds the rows of the flow group `spec`, whose flows measured `members`, after those of all links.
     pub fn add_group(&mut self, spec: &FlowSpec, members: &[FlowMeasure]) {
         let mut rows = GroupRows::new(&spec.name, members);
-        let offered =
-            spec.forward.iter().filter_map(|link| self.links.get(*link)).map(|link| link.capacity_bps);
-        // What is unlimited has no capacity in results (NaN), which is never the least.
-        let slowest = offered.fold(f64::NAN, f64::min);
+        // What is unlimited has no capacity in results (NaN); of no capacity there is no share.
+        let links = spec.forward.iter().filter_map(|link| self.links.get(*link));
+        let limited = links.filter(|link| !link.capacity_bps.is_nan());
+        let slowest = limited.min_by(|one, other| one.capacity_bps.total_cmp(&other.capacity_bps));
+        let slowest = slowest.filter(|link| link.capacity_bps > 0.0);
         for row in rows.flows.iter_mut().chain(&mut rows.group) {
-            row.goodput_of_capacity = if slowest > 0.0 { row.goodput_bps / slowest } else { f64::NAN };
+            row.goodput_of_capacity = slowest.map_or(f64::NAN, |link| share_of_capacity(row, link));
         }
         self.flows.extend(rows.flows);
         self.groups.extend(rows.group);
@@ -108,6 +109,14 @@ impl RunResult {
             (mine, more) => *mine = more.clone(),
         }
     }
+}
+
+/// The share of the capacity of `link` that brought the goodput of `row` in the measured time. What the link had sent
+/// before, or a gap had held back, may come in order in that time: it had no part of this capacity.
+fn share_of_capacity(row: &FlowRow, link: &LinkRow) -> f64 {
+    // What passes by a load-reactive link is in what came through alone.
+    let sent = link.utilisation.max(link.throughput_bps / link.capacity_bps);
+    (row.goodput_bps / link.capacity_bps).min(sent).min(1.0)
 }
 
 /// The object that `varicap run --json` prints: means over the runs, each with its 95 % confidence interval.

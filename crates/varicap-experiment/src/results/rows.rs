@@ -19,7 +19,7 @@ row! {
         count flows ("flows", "1") "Flows that the row stands for.";
         amount goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
         amount throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes of data packets that reached the receiver, over the measured time.";
-        share goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
+        share goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the measured time of the same run, up to what that link sent in this time: what it had sent before and comes in order now had no part of it; nothing where all are unlimited.";
         amount compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
         amount lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
         amount marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
