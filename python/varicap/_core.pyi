@@ -216,17 +216,20 @@ def shell(
 def quantity(kind: str, text: str) -> float:
     """A quantity with its unit, as SI number: `kind` is time, rate, size, frequency or probability."""
 
-def read_rates(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
-    """Of a CSV text of rates: instants [s], rates [b/s] and length [s], which a single row has not.
+def read_log(
+    file: str, text: bytes, wanted: str, reading: str, optional: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None, str] | None:
+    """Of a log: instants [s], what is `wanted` (rate, delay, loss) [b/s, s or 1], length [s], what was understood.
 
-    Raises ValueError with `file`, the line, what was found and what was expected.
+    `reading` says how it is understood (JSON).  Nothing if the log is without and `optional`.  A single row has no
+    length.  Raises ValueError with `file`, the line, what was found and what was expected.
     """
 
-def read_losses(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
-    """Of a CSV text of loss probabilities: instants [s], probabilities and length [s], as `read_rates`."""
+def are_opportunities(file: str, text: bytes) -> bool:
+    """Whether a log is a list of delivery opportunities, whole numbers on lines of their own."""
 
-def read_opportunities(file: str, text: bytes) -> NDArray[np.uint64]:
-    """Of a text in Mahimahi's format: the instants [ms].  Raises ValueError as `read_rates` does."""
+def read_opportunities(file: str, text: bytes) -> tuple[NDArray[np.uint64], str | None]:
+    """Of a text in Mahimahi's format: the instants [ms], and what is to be said.  Raises as `read_log` does."""
 
 @final
 class Results:

@@ -71,6 +71,22 @@ pub fn notes(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
         notes.extend(phases(runs, networks));
     }
     notes.extend(windows(networks));
+    notes.extend(logs(networks));
+    notes
+}
+
+/// What was found wrong in the logs that links name, and what was done about it.
+fn logs(networks: &[Network]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for link in networks.iter().flat_map(|network| &network.links) {
+        let parts = &link.parts;
+        for said in [parts.capacity.said(), parts.delay.said(), parts.loss.said()].into_iter().flatten() {
+            let note = format!("{}: {said}", link.name);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
     notes
 }
 
