@@ -36,7 +36,7 @@ impl Split {
             let split = Split::At(*separator);
             let counts: Vec<usize> = lines.iter().map(|line| split.fields(line).len()).collect();
             let Some(middle) = usual(&counts).filter(|many| *many > 1) else { return false };
-            counts.iter().filter(|many| **many == middle).count() * 5 >= counts.len() * 3
+            counts.len() < 3 || counts.iter().filter(|many| **many == middle).count() * 5 >= counts.len() * 3
         };
         let found = [b'\t', b';', b',', b'|'].into_iter().find(agrees);
         match found {

@@ -744,7 +744,7 @@ fn pensieve(times: &[f64], values: &[f64]) -> Option<Plan> {
 /// LeoReplayer's delays: whole milliseconds, a line for every 10 ms.
 fn leoreplayer(sample: &[Vec<String>]) -> Option<Plan> {
     let is_whole = |field: &String| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
-    if !sample.iter().flatten().all(is_whole) {
+    if !sample.first().is_some_and(|row| row.iter().all(is_whole)) {
         return None;
     }
     let form =

@@ -132,6 +132,26 @@ macro_rules! traced_config {
         }
 
         impl $Name {
+            /// What a scenario says that names the file alone.
+            pub fn named(file: &str) -> $Name {
+                $Name {
+                    file: file.to_owned(),
+                    repeat: yes(),
+                    offset: TraceOffset::default(),
+                    columns: None,
+                    every: None,
+                    only: None,
+                    gaps: Default::default(),
+                    duplicates: Default::default(),
+                    backward: Default::default(),
+                    unreadable: Default::default(),
+                    last: None,
+                    resample: None,
+                    strict: false,
+                    $($own: None,)*
+                }
+            }
+
             /// How its file is understood.
             fn reading(&self) -> varicap_logs::Reading {
                 varicap_logs::Reading {

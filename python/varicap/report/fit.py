@@ -111,10 +111,9 @@ def sentences(fit: "Fit") -> list[str]:
             f"effective capacity over blocks of {blocks} s: at most {good.error:.1%} from the trace's ({verdict}); "
             f"as a continuous chain at most {good.continuous_error:.1%}"
         )
+    said.append(f"distribution of the rate: at most {good.distance:.1%} of the slots apart")
     said.append(
-        f"distribution of the rate: quantiles {good.rate_error:.1%} of the mean apart, at most {good.distance:.1%} of "
-        f"the slots; autocorrelation: at most {good.memory_error:.2f} apart, of which {good.memory_noise:.2f} may be "
-        "chance"
+        f"autocorrelation: at most {good.memory_error:.2f} apart, of which {good.memory_noise:.2f} may be chance"
     )
     if fit.failed:
         said.append(f"not adequate by {' and '.join(fit.failed)}: try another slot, or the trace itself")

@@ -27,8 +27,11 @@ __all__ = ["ADEQUATE", "Coverage", "Curve", "Fit", "Goodness", "HeldOut", "Hidde
 MOST_STATES = 8
 """States that are tried if nobody says how many."""
 _MOST_GIVEN = 50
+DISTRIBUTION = 0.2
+"""Largest distance of the distributions at which a fit is called adequate: of five levels the best are 0.1 from a
+distribution without steps."""
 ADEQUATE = 0.1
-"""Largest relative error of the effective capacity at which a fit is called adequate."""
+"""Largest error of the effective capacity (relative) and the autocorrelation at which a fit is called adequate."""
 SLOT_S = 0.1
 """Length of a slot if nobody says [s], and the rows of the trace are not longer."""
 _FEWEST_SLOTS = 2 * SLOTS_PER_STATE
@@ -118,15 +121,15 @@ class Fit:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """In what the fit is more than `ADEQUATE` from the trace, as far as the trace tells.
+        """In what the fit is not like the trace, as far as the trace tells.
 
-        Of the effective capacity, the distribution of the rate, and the autocorrelation, which a trace of finite
-        length has with an error of its own.
+        The effective capacity is to be within `ADEQUATE`, the distribution of the rate within `DISTRIBUTION`, and the
+        autocorrelation within `ADEQUATE` and the error that a trace of this length has itself.
         """
         good = self.goodness
         tests = {
             "effective capacity": (good.error or 0.0) <= ADEQUATE,
-            "distribution": good.rate_error <= ADEQUATE,
+            "distribution": good.distance <= DISTRIBUTION,
             "autocorrelation": good.memory_error <= ADEQUATE + good.memory_noise,
         }
         return tuple(name for name, passes in tests.items() if not passes)
@@ -176,7 +179,6 @@ class Fit:
             "held_out": None if self.held_out is None else vars(self.held_out),
             "is_adequate": self.is_adequate,
             "failed": list(self.failed),
-            "distribution_error": self.goodness.rate_error,
             "autocorrelation_error": self.goodness.memory_error,
             "row_s": self.row_s,
             "effective_capacity_error": self.goodness.error,

@@ -64,8 +64,6 @@ class Goodness:
     """By length of a block [s]: effective capacity [b/s] of the continuous chain, at the same delta."""
     continuous_error: float | None = None
     """Its largest relative difference from the trace."""
-    rate_error: float = 0.0
-    """Mean distance of the two distributions, quantile by quantile, as a share of the mean rate (Wasserstein)."""
     memory_error: float = 0.0
     """Largest difference of the autocorrelations, up to lags of 10 s."""
     memory_noise: float = 0.0
@@ -97,7 +95,6 @@ def goodness(rates_bps: Array, chain: SlottedChain, share: Array, slot_s: float)
         outages=_outages(rates_bps, chain, share, slot_s),
         continuous=continuous,
         continuous_error=max(apart, default=None),
-        rate_error=_apart(marginal) / float(rates_bps.mean()),
         memory_error=float(np.abs(memory.trace - memory.fit)[near].max(initial=0.0)),
         memory_noise=2 * float(np.sqrt((1 + 2 * (memory.fit[1:] ** 2).sum()) / len(rates_bps))),
     )
@@ -121,11 +118,6 @@ def _marginal(rates: Array, chain: SlottedChain, share: Array) -> Curve:
         return found
 
     return Curve(x, below(rates, np.full(len(rates), 1 / len(rates))), below(capacity, share))
-
-
-def _apart(marginal: Curve) -> float:
-    """Area between two distributions [b/s]."""
-    return float((np.abs(marginal.trace - marginal.fit)[:-1] * np.diff(marginal.x)).sum())
 
 
 def _autocorrelation(rates: Array, chain: SlottedChain, share: Array, slot_s: float) -> Curve:
