@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import varicap
@@ -290,6 +291,34 @@ def test_delays_and_losses_are_read_from_the_same_forms(write: Write) -> None:
     assert found.loss.loss.tolist() == [0, 0.5, 0]
     scenario = _scenario(table).replace('delay = "10 ms"', f'delay = {{ trace = {{ file = "{ping}" }} }}')
     assert _run(table, scenario).summary["flows"] is not None
+
+
+def test_what_a_format_cannot_keep_is_said(write: Write, cli: Any) -> None:
+    table = write("d.csv", "time_s,rate_mbps,delay_ms,loss\n0,8,40,0\n1,8,60,0.5\n")
+    done = cli("trace", "convert", str(table), "-o", "x.down")
+    assert done.returncode == 0, done.stderr
+    assert "delays and losses are not in it" in done.stderr
+    assert "are not in it" not in cli("trace", "convert", str(table), "-o", "x.csv").stderr
+
+
+def test_a_short_file_needs_no_memory_of_its_length(write: Write, cli: Any) -> None:
+    done = cli("trace", "info", str(write("l.down", "1\n99999999999\n")))
+    assert done.returncode == 2
+    assert "are too short for a trace" in done.stderr
+    option = re.search(r"`--step '([^']+)'`", done.stderr.replace("\n", " "))
+    assert option is not None, done.stderr
+
+
+def test_a_fit_has_slots_no_shorter_than_the_rows(write: Write) -> None:
+    """Of independent rows of a second; slots of 100 ms took each for ten equal ones, and for memory."""
+    rng = np.random.default_rng(7)
+    rates = np.exp(rng.normal(8.0, 0.5, 300))
+    path = write("iid.csv", "time_s,kbps\n" + "".join(f"{t},{r:.3f}\n" for t, r in enumerate(rates)))
+    found = traces.fit(traces.load(path))
+    assert found.slot_s == 1.0
+    assert found.held_out is not None
+    assert found.held_out.chain - found.held_out.independent < 0.05
+    assert "0.1" not in traces.info(traces.load(path)).variation
 
 
 def test_a_bomb_of_gzip_is_refused(write: Write) -> None:

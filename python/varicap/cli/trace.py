@@ -340,6 +340,9 @@ def _save(
         files = ", ".join(str(path) for path in written[:-1])
         files = f"{files} and {written[-1]}" if files else str(written[-1])
         say(f"wrote {files}: {made.duration_s:g} s, {mean / 1e6:.3g} Mb/s on average")
+        lost = [name for name, each in (("delays", made.delay), ("losses", made.loss)) if each is not None]
+        if form == "mahimahi" and lost:
+            say(f"{' and '.join(lost)} are not in it: Mahimahi's format has none, a CSV (`--to csv`) would keep them")
         say(f'in a scenario: capacity = {{ {key} = {{ file = "{written[0]}" }} }}')
         for beside, file in (("delay", delays), ("loss", losses)):
             if file is not None:

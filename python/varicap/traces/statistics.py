@@ -12,7 +12,7 @@ from varicap.traces.trace import Array, Opportunities, Trace, Understood, bins, 
 SCALES_S = (0.01, 0.1, 1.0, 10.0)
 _QUANTILES = (0, 5, 25, 50, 75, 95, 100)
 _FEWEST_BINS = 4
-_MOST_BINS = 10_000_000
+_MOST_BINS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,11 @@ def _within(trace: Trace, step_s: float) -> float:
     """The step, limited to the length of the trace."""
     if not step_s > 0:
         raise TraceError(f"a step is longer than 0 s, not {step_s:g} s")
+    if trace.duration_s / step_s > _MOST_BINS:
+        raise TraceError(
+            f"steps of {step_s:g} s are too short for a trace of {trace.duration_s:g} s: {_MOST_BINS} at most, so that "
+            f"`--step '{trace.duration_s / _MOST_BINS:.2g} s'` or more will do"
+        )
     return min(step_s, trace.duration_s)
 
 
