@@ -223,12 +223,21 @@ def test_no_kernel_names_the_command_that_builds_one(linux: Path) -> None:
         kernels.find()
 
 
-def test_the_default_is_a_package_s_kernel(linux: Path) -> None:
-    package = kernels.build(linux, "package")
-    store.write(store.Kernel(**{**vars(package), "origin": "linux-source-6.12 6.12.9-1"}))
-    (linux / "net/ipv4/tcp_cubic.c").write_text("int beta = 800;\n")
-    kernels.build(linux, "mine")
-    assert kernels.find().name == "package"
+def test_the_default_is_the_kernel_of_the_documents(linux: Path) -> None:
+    def build(name: str, origin: str | None = None) -> None:
+        (linux / "net/ipv4/tcp_cubic.c").write_text(name)
+        built = kernels.build(linux, name)
+        if origin is not None:
+            store.write(store.Kernel(**{**vars(built), "origin": origin}))
+
+    build("mine")
+    assert kernels.find().name == "mine"
+    build("old", "linux-source-6.1 6.1.192-3")
+    assert kernels.find().name == "old"
+    build("usual", f"{store.PACKAGE} 6.12.117-1")
+    build("older", "linux-source-6.1 6.1.192-3")
+    build("yours")
+    assert kernels.find().name == "usual"
 
 
 def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) -> None:

@@ -20,6 +20,8 @@ FORM = 1
 RECORD = "kernel.json"
 """Written last: a folder that has it has a kernel."""
 BUILDS = "varicap kernel build"
+PACKAGE = "linux-source-6.12"
+"""The package whose kernel is the default, and the one that the documents are about."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +146,13 @@ def write(kernel: Kernel) -> None:
 
 
 def find(name: str | None = None) -> Kernel:
-    """The kernel of that name, or of that name and digest; by default the newest one from a distribution's package."""
+    """The kernel of that name, or of that name and digest; by default the newest of `PACKAGE`, or of any package."""
     known = installed()
     if not known:
         raise NoKernelError(f"no Linux kernel for simulated time has been built here: `{BUILDS}` builds one")
     if name is None:
-        chosen = [kernel for kernel in known if not kernel.origin.startswith("/")] or known
+        packaged = [kernel for kernel in known if not kernel.origin.startswith("/")]
+        chosen = [kernel for kernel in packaged if kernel.origin.startswith(f"{PACKAGE} ")] or packaged or known
     else:
         chosen = [kernel for kernel in known if name in (kernel.name, kernel.folder.name)]
     if not chosen:
