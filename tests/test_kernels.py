@@ -251,6 +251,18 @@ def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) ->
         kernels.remove("mine")
 
 
+def test_unpacked_sources_stay_as_long_as_a_kernel_is_of_them(linux: Path, home: Path) -> None:
+    unpacked = home / store.SOURCES / "linux-source-6.12_6.12.9-1"
+    shutil.copytree(linux, unpacked)
+    kernels.build(unpacked, "one")
+    kernels.build(linux, "other")
+    kernels.remove("other")
+    assert unpacked.is_dir()
+    kernels.remove("one")
+    assert not unpacked.exists()
+    assert linux.is_dir()
+
+
 def test_a_kernel_that_is_being_built_is_not_removed(linux: Path) -> None:
     built = kernels.build(linux, "mine")
     with (
