@@ -15,13 +15,13 @@ pub(super) struct Handshake {
     /// When the first SYN left and, once the connection is open, when its timer expired first of several times in a row: Linux has
     /// one stamp for both, too.
     pub(super) retrans_stamp: Time,
-    /// What its loss costs.
+    /// The cost of its loss.
     after_loss: AfterLostSyn,
     /// How often the SYN has timed out.
     expiries: u16,
     /// The answer to the SYN is acknowledged by a segment of its own.
     acknowledges: bool,
-    /// That segment, or the acknowledgement of a FIN, must be sent.
+    /// The third segment, or the acknowledgement of a FIN, must be sent.
     ack_due: bool,
 }
 
