@@ -53,7 +53,7 @@ def build(
     if name is not None and _NAME.fullmatch(name) is None:
         raise KernelBuildError(f"`{name}` is no name for a kernel: letters, digits and . _ + - only")
     compiler = _check_tools()
-    given = str(source or sources.PACKAGE)
+    given = str(source or store.PACKAGE)
     found = sources.of_package(given, say) if sources.looks_like_package(given) else sources.of_folder(Path(given), say)
     chosen = name or tree.version(found.folder)
     digest = digest_of(found, compiler)
