@@ -103,6 +103,8 @@ pub struct Emulator<D> {
     poll: Poll,
     remote: Remote,
     has_rung: bool,
+    /// In simulated time answers are read by [`crate::lockstep`], which is told what was released on which TUN.
+    lockstep: Option<Vec<bool>>,
 }
 
 /// The number of times that the emulator releases packets that have become due before it reads again.
@@ -144,6 +146,7 @@ impl<D: Director> Emulator<D> {
             poll,
             remote: Remote { bell: Arc::new(bell), stopped: Arc::default() },
             has_rung: false,
+            lockstep: None,
         })
     }
 
@@ -205,32 +208,37 @@ impl<D: Director> Emulator<D> {
     }
 
     /// The instant at which there is something to do next.
-    fn due(&self) -> Time {
+    pub(crate) fn due(&self) -> Time {
         let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
         self.net.first_due().0.min(held).min(self.director.poll_at(&self.net))
     }
 
     /// Handles what was due up to `now`, in order of time: at the same instant first feedback, then links, then hosts.
     fn catch_up(&mut self, now: Time) -> Result<(), TestbedError> {
-        loop {
-            let advertised = self.director.poll_at(&self.net);
-            let (out, node) = self.net.first_due();
-            let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
-            let at = advertised.min(out).min(held);
-            if at > now || at.is_never() {
-                return Ok(());
-            }
-            if advertised == at {
-                self.director.poll(at, &mut self.net);
-            } else if out == at {
-                // A frame delayed by a change of capacity comes out at a later poll.
-                while let Some(packet) = self.net.poll(at, node) {
-                    self.forward(at, packet)?;
-                }
-            } else if let Some(Reverse((.., exit, packet))) = self.held.pop() {
-                self.release(at, exit, packet)?;
-            }
+        while self.step(now)?.is_some() {}
+        Ok(())
+    }
+
+    /// Handles the first thing that was due by `now`, and returns when it was; `None` if nothing was.
+    pub(crate) fn step(&mut self, now: Time) -> Result<Option<Time>, TestbedError> {
+        let advertised = self.director.poll_at(&self.net);
+        let (out, node) = self.net.first_due();
+        let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        let at = advertised.min(out).min(held);
+        if at > now || at.is_never() {
+            return Ok(None);
         }
+        if advertised == at {
+            self.director.poll(at, &mut self.net);
+        } else if out == at {
+            // A frame delayed by a change of capacity comes out at a later poll.
+            while let Some(packet) = self.net.poll(at, node) {
+                self.forward(at, packet)?;
+            }
+        } else if let Some(Reverse((.., exit, packet))) = self.held.pop() {
+            self.release(at, exit, packet)?;
+        }
+        Ok(Some(at))
     }
 
     /// Passes a packet that came out of a node, or into the network, on to the next node or its host.
@@ -256,20 +264,46 @@ impl<D: Director> Emulator<D> {
         }
         let bytes = self.net.pool.get(packet.slot);
         self.director.on_release(due, &packet, bytes);
-        self.lateness.on_release(due, self.clock.now());
+        // In simulated time it leaves at the instant itself: to ask would cost more than to carry it.
+        let now = if self.lockstep.is_some() { due } else { self.clock.now() };
+        self.lateness.on_release(due, now);
         let port = usize::from(exit);
         if self.tuns[port].write(bytes).is_err() {
             self.refused_packets += 1;
         }
         self.net.pool.free(packet.slot);
+        if let Some(released) = &mut self.lockstep {
+            released[port] = true;
+            return Ok(());
+        }
         if packet.is_reverse() {
             return Ok(());
         }
         self.read_port(due, port)
     }
 
+    /// From now on answers are read when they are asked for: by [`Emulator::read_port`].
+    pub(crate) fn answers_when_asked(&mut self) {
+        self.lockstep = Some(vec![false; self.tuns.len()]);
+    }
+
+    /// Whether something was written to TUN number `port` since the last call.
+    pub(crate) fn has_released(&mut self, port: usize) -> bool {
+        self.lockstep.as_mut().is_some_and(|released| std::mem::take(&mut released[port]))
+    }
+
+    /// The TUNs.
+    pub(crate) fn tuns(&self) -> &[Tun] {
+        &self.tuns
+    }
+
+    /// Lets the director look for messages at `now`.
+    pub(crate) fn look_for_messages(&mut self, now: Time) {
+        self.director.on_ring(now, &mut self.net);
+    }
+
     /// Reads the packets that a namespace has sent by `now`.
-    fn read_port(&mut self, now: Time, port: usize) -> Result<(), TestbedError> {
+    pub(crate) fn read_port(&mut self, now: Time, port: usize) -> Result<(), TestbedError> {
         loop {
             let (slot, buffer) = self.net.pool.vacant();
             let Some(bytes) = self.tuns[port].read(buffer).step("read from a TUN device")? else {

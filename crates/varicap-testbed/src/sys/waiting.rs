@@ -17,6 +17,8 @@ fn monotonic() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+const SECOND: u64 = 1_000_000_000;
+
 /// Real time, counted from time zero of a run. The only clock of the crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -27,6 +29,12 @@ impl Clock {
     /// A clock whose time zero is `ahead` from now.
     pub fn starting_in(ahead: Span) -> Clock {
         Clock { zero: monotonic() + ahead.as_nanos() }
+    }
+
+    /// A clock whose time zero is at the next whole second but one of the monotonic clock: the same phase of its ticks in
+    /// every run.
+    pub fn starting_at_a_second() -> Clock {
+        Clock { zero: (monotonic() / SECOND + 2) * SECOND }
     }
 
     /// The current time; zero before time zero.
@@ -75,6 +83,11 @@ impl Timer {
             libc::timerfd_settime(self.fd.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut())
         })?;
         Ok(())
+    }
+
+    /// Notes an expiry. The descriptor stays readable until the timer is armed again.
+    pub fn has_expired(&mut self) {
+        self.armed = Time::NEVER;
     }
 
     /// Acknowledges an expiry, so that the descriptor is no longer readable.
