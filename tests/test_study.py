@@ -238,10 +238,10 @@ def test_more_seeds_take_up_what_is_there(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_work_on_one_study(tmp_path: Path) -> None:
-    store = Folder(tmp_path)
+    store = Folder(tmp_path, [])
     store.open({})
     with pytest.raises(StudyError, match="another process"):
-        Folder(tmp_path).open({})
+        Folder(tmp_path, []).open({})
     store.close()
     store.open({})
     store.close()

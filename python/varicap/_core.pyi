@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, final
+from typing import IO, Any, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Done = TypeVar("_Done")
 
 __version__: str
 MAX_SCENARIO_BYTES: int
@@ -73,6 +75,8 @@ class Budget:
         real_time: bool = False,
     ) -> None:
         """Raise `LimitError` if `runs` runs on `threads` cores (0: all) would need more, by a rough estimate."""
+    def watch(self, work: Callable[[], _Done]) -> _Done:
+        """Call `work`, which may ask `left` within this budget; a run does so by itself."""
     def check_spent(self) -> None:
         """Raise `LimitError` if the time on the clock, or the growth of this process, exceeds a limit by now."""
 
@@ -246,8 +250,10 @@ class Results:
         """A row for each run, link and instant."""
     def packets(self) -> list[list[Column]]:
         """A row for each packet event, in a table for each run."""
-    def write_pcapng(self, path: Path, snaplen: int) -> list[Path]:
-        """Write so much of each packet of the first run [B], a file for each isolated flow; returns the files."""
+    def captures(self) -> list[str]:
+        """What can be captured of the first run: its packets, or those of each flow if flows are isolated, by name."""
+    def write_capture(self, place: int, file: IO[bytes], snaplen: int) -> None:
+        """Write so much of each packet [B] of one of these captures."""
 
 class KernelCannotError(ValueError):
     """A setting of a scenario that the kernel does not support."""
@@ -287,6 +293,15 @@ def run(
 
 def results(scenario: Scenario, runs: Sequence[bytes]) -> Results:
     """The results of runs, of the bytes of each; `RunError` for bytes that are none."""
+
+def left() -> tuple[int | None, float | None]:
+    """What the run of this thread may still take of memory [B] and time [s]; None where nothing is a limit.
+
+    Raises `LimitError` if it has taken more.
+    """
+
+def count_elsewhere(held: int) -> None:
+    """Count the memory of other processes that work for this one [B], from now on."""
 
 def observed() -> list[tuple[str, str, str]]:
     """What describes an interval to a policy: name, unit and meaning of each number."""
@@ -732,6 +747,9 @@ class KernelTimers:
         """Let each of them expire at once, and read that it did."""
     def cancel_all(self) -> None:
         """Cancel each of them."""
+
+def ratcp_program() -> str:
+    """RATCP's program in C, which a kernel for simulated time has built in."""
 
 def kernel_check(scenario: Scenario, mode: str) -> None:
     """Raise if the kernel cannot do what the scenario says."""

@@ -35,7 +35,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::budget::PyBudget;
+    use super::budget::{PyBudget, count_elsewhere, left};
     #[pymodule_export]
     use super::channel::PyChannel;
     #[pymodule_export]
@@ -91,6 +91,12 @@ mod _core {
     #[pyfunction]
     fn observed() -> Vec<super::episodes::Described> {
         super::episodes::described(&varicap_tcp::congestion::OBSERVED)
+    }
+
+    /// RATCP's program in C, which a kernel for simulated time has built in.
+    #[pyfunction]
+    fn ratcp_program() -> &'static str {
+        include_str!("../../varicap-testbed/bpf/ratcp.bpf.c")
     }
 
     #[pymodule_init]

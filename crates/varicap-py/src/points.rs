@@ -107,7 +107,8 @@ impl PyTemplate {
                 }
                 let scenario = self.resolved(settings).map_err(|mistakes| scenario_errors(&mistakes))?;
                 let raised = Raised::default();
-                let makers = supplied(&scenario, &policies)?;
+                let makers = budget.watch(|| supplied(&scenario, &policies));
+                let makers = makers.map_err(|error| at_point(error, *point))?;
                 check_supplied(&scenario, None, None, makers.as_ref())?;
                 let options = Options {
                     deciders: makers.map(|makers| decider_factory(makers, None, raised.clone())),
@@ -122,7 +123,7 @@ impl PyTemplate {
                 let runs = run_many(&scenario.networks, seed, *first..first + count, &options, 1, &report);
                 piece.busy += begin.elapsed();
                 if let Some(error) = raised.take() {
-                    return Err(error);
+                    return Err(at_point(error, *point));
                 }
                 piece.add(*point, &runs.map_err(|error| at_point(raised_by(&error), *point))?);
                 scenario.trace_files().into_iter().for_each(|trace| note(&mut piece.traces, trace));

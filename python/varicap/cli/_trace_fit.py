@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from varicap import units
+from varicap._files import write_whole
 from varicap.cli._quantities import option, quantity, reported, text
 from varicap.terminal import LARGEST_SEED, AsJson, Quiet, check_file, console, draw, echo, one_of, say, say_nothing
 
@@ -64,8 +65,7 @@ def fit(
     found = reported(lambda: traces.fit(loaded, slot_s, states, held_out=held_out, simulations=simulations, seed=seed))
     capacity = f"capacity = {found.to_toml(kind)}"
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(f"# varicap trace fit: {file.name}, slots of {slot_s:g} s\n{capacity}\n", encoding="utf-8")
+        write_whole(output, f"# varicap trace fit: {file.name}, slots of {slot_s:g} s\n{capacity}\n")
     if as_json:
         echo(json.dumps({"file": str(file), **found.to_dict()}, ensure_ascii=False))
     elif not quiet:

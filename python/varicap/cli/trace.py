@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from varicap import units
+from varicap._files import write_whole
 from varicap.cli._quantities import option, quantities, quantity, reported, text
 from varicap.cli._trace_fit import fit
 from varicap.cli._trace_trains import trains
@@ -79,7 +80,7 @@ def info(
     found = {name: reported(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
     numbers = [{"file": name, **each.to_dict()} for name, each in found.items()]
     if output is not None:
-        output.write_text(json.dumps(numbers, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_whole(output, json.dumps(numbers, ensure_ascii=False) + "\n")
     if as_json:
         echo(json.dumps(numbers, ensure_ascii=False))
         return

@@ -1,10 +1,11 @@
 """The kernel engine: a scenario's flows as Linux's own TCP, over the simulator's links.
 
 In simulated time each run has a kernel of its own, one that `varicap kernel build` made, as an ordinary process
-(`varicap.engines.guests`): the same run gives the same bytes, however busy the machine is, and needs no rights.  In real
-time it is the kernel that runs here: each run goes in a process of its own, which the kernel kills if this one dies; its
-network namespaces and devices go with it.  No root is needed, except for congestion controls that are brought into the
-kernel (``ratcp``); with root the emulator also goes before other programs, which makes it more exact.
+(`varicap.engines.guests`): the same run gives the same bytes, however busy the machine is, and needs no rights.
+
+In real time it is the kernel that runs here: each run goes in a process of its own, which the kernel kills if this one
+dies; its network namespaces and devices go with it.  No root is needed, except for congestion controls that are brought
+into the kernel (``ratcp``); with root the emulator also goes before other programs, which makes it more exact.
 """
 
 import json
@@ -76,8 +77,8 @@ def run(
     call gives the same bytes.  In real time runs of the kernel that runs here, by default one, go one after the other;
     the summary's ``fidelity`` says how exactly time was kept, and whether the runs are valid.  In both it says what the
     kernel does otherwise than the scenario says.  `live` is called with the state of the run (see `varicap.watch`).
-    `packets` logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs that
-    would need more than `max_memory` or `max_time`, all together, are refused, and stopped when they do so:
+    `packets` logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs
+    that would need more than `max_memory` or `max_time`, all together, are refused, and stopped when they do so:
     `LimitError`, or `varicap.errors.StoppedRunsError` with the result of those that were finished; in simulated time
     they are the memory and the processor time of all guests.  A `folder` keeps finished runs while others go on, as
     `varicap.engines.sim.run` says.  Raises `NotApplicableError` with key, value and reason where the kernel cannot do

@@ -1,7 +1,6 @@
 """Replications, repeated until the intervals are as narrow as they were asked to be."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -13,9 +12,8 @@ from typing import Any, TypeAlias
 import varicap._core as _core
 from varicap.errors import InterruptedRuns, StoppedRunsError
 from varicap.results.manifest import Request, Which
-from varicap.results.pieces import UNFINISHED
 from varicap.results.result import Result
-from varicap.results.unfinished import Unfinished, plan_of
+from varicap.results.unfinished import Unfinished, is_unfinished, plan_of
 
 Batch: TypeAlias = Callable[[int, int, int, int], _core.Results]
 """Runs replications: the first, how many, how many are done, and how many are foreseen."""
@@ -100,7 +98,7 @@ def keeping(
 
     A run that is alone only takes up what is there.
     """
-    if folder is None or (is_alone and not os.path.lexists(Path(folder) / UNFINISHED)):
+    if folder is None or (is_alone and not is_unfinished(Path(folder))):
         yield None
         return
     request = asked()

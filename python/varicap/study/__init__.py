@@ -23,13 +23,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import varicap._core as _core
+from varicap._files import sha256
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import InterruptedSweep
-from varicap.results.manifest import host, sha256, software
+from varicap.results.manifest import host, software
 from varicap.results.study import STUDY_VERSION, Study
-from varicap.results.summary import KINDS, Point, Tables, widest
+from varicap.results.summary import Point, Tables, widest
 from varicap.statistics.progress import Progress, shown
 from varicap.study.axes import Axis, Design, DesignError, axes_of, points
 from varicap.study.budget import Limits, check
@@ -174,7 +175,7 @@ def sweep(
         return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans), digests, limits)
 
     with tempfile.TemporaryDirectory() as scratch:
-        store = Folder(Path(scratch) if folder is None else Path(folder), notify)
+        store = Folder(Path(scratch) if folder is None else Path(folder), chosen, notify)
         store.open(plan)
         try:
             workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)
@@ -186,7 +187,8 @@ def sweep(
             facts = {**plan, **wanted, "busy_s": round(busy, 3), "wall_s": round(time.perf_counter() - begin, 3)}
             study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path)
             if folder is not None:
-                _publish(store, study, facts)
+                described = {"software": software(), "host": host()}
+                store.publish(study, lambda digests: {**facts, "tables": digests, **described})
         finally:
             store.close()
     return study
@@ -246,7 +248,7 @@ def _run_all(
 
             def keep(piece: Piece, shown: _Progress = shown) -> None:
                 nonlocal busy
-                store.add(piece.name, piece.tables)
+                store.keep(piece.name, piece.tables)
                 busy += piece.busy_s
                 shown.add(sum(span.count for span in piece.spans))
 
@@ -298,11 +300,3 @@ def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any]) -> 
         more = more_runs(width, wanted["precision"], target[point])
         grown[point] = min(target[point] + more, max(target[point], wanted["max_seeds"]))
     return grown
-
-
-def _publish(store: Folder, study: Study, facts: Mapping[str, Any]) -> None:
-    """Write the tables, then the manifest that vouches for them."""
-    names = [store.write_table(kind, study.tables[kind]) for kind in KINDS if study.tables[kind].num_rows]
-    names.append(store.write_table("summary", study.summary))
-    digests = {path.name: sha256(path) for path in names}
-    store.write_json("manifest.json", {**facts, "tables": digests, "software": software(), "host": host()})

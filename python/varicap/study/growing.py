@@ -20,12 +20,13 @@ from typing import Any
 import pyarrow as pa
 
 import varicap._core as _core
+from varicap._files import sha256
 from varicap.errors import InterruptedSweep
-from varicap.results.manifest import host, sha256, software
+from varicap.results.manifest import host, software
 from varicap.results.study import STUDY_VERSION, Study
-from varicap.results.summary import KINDS, Point, Tables
+from varicap.results.summary import Point, Tables
 from varicap.study.budget import Limits, check
-from varicap.study.store import Folder, StudyError, unpack
+from varicap.study.store import Folder, unpack
 from varicap.study.work import Piece, Span, Task, execute, workers_on
 
 ABSENT = "–"
@@ -39,6 +40,7 @@ class Growing:
         self,
         base: _core.Scenario,
         store: Folder,
+        points: list[Point],
         plan: Mapping[str, Any],
         workers: tuple[Executor, int],
         limits: Limits,
@@ -47,7 +49,7 @@ class Growing:
         piece_s: float,
     ) -> None:
         self.base = base
-        self.points: list[Point] = []
+        self.points = points
         self.there: dict[int, set[int]] = {}
         """Replications that are finished, by point."""
         self._text = base.to_json()
@@ -59,14 +61,7 @@ class Growing:
         self._take_up()
 
     def _take_up(self) -> None:
-        file = self._store.path / "points.json"
-        if file.is_file():
-            try:
-                self.points = [
-                    tuple((str(key), str(value)) for key, value in one) for one in json.loads(file.read_text())
-                ]
-            except (ValueError, TypeError):
-                raise StudyError(f"{file}: not the points of a study; choose another folder") from None
+        self.points += self._store.read_points()
         found = self._store.read()
         self._note(found)
         if found["links"].num_rows:
@@ -82,7 +77,7 @@ class Growing:
             if name not in self._digests:
                 self._digests[name] = sha256(path)
         self.points.append(point)
-        self._store.write_json("points.json", self.points)
+        self._store.write_points()
         return len(self.points) - 1
 
     def missing(self, wanted: Mapping[int, range]) -> list[Span]:
@@ -120,7 +115,7 @@ class Growing:
         return Task(self._text, self.base.base_dir, seed, spans, points, tuple(self._digests.items()), self._limits)
 
     def _keep(self, piece: Piece) -> None:
-        self._store.add(piece.name, piece.tables)
+        self._store.keep(piece.name, piece.tables)
         self._busy_s += piece.busy_s
         found = unpack(piece.tables)
         self._note(found)
@@ -138,8 +133,6 @@ class Growing:
         filled = tuple(tuple((key, dict(self.points[number]).get(key, ABSENT)) for key in keys) for number in points)
         study = Study(self.base.name, filled, tables, self._kept)
         if self._kept is not None:
-            names = [self._store.write_table(kind, tables[kind]) for kind in KINDS if tables[kind].num_rows]
-            names.append(self._store.write_table("summary", study.summary))
             manifest = {
                 **self._plan,
                 "points": [dict(point) for point in filled],
@@ -147,11 +140,9 @@ class Growing:
                 **facts,
                 "busy_s": round(self._busy_s, 3),
                 "wall_s": round(time.perf_counter() - self._begin, 3),
-                "tables": {path.name: sha256(path) for path in names},
-                "software": software(),
-                "host": host(),
             }
-            self._store.write_json("manifest.json", manifest)
+            described = {"software": software(), "host": host()}
+            self._store.publish(study, lambda digests: {**manifest, "tables": digests, **described})
         return study
 
     def describe(self, answer: Mapping[str, Any]) -> None:
@@ -205,11 +196,13 @@ def growing(
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     with ExitStack() as stack:
         scratch = Path(folder) if folder is not None else Path(stack.enter_context(TemporaryDirectory()))
-        store = Folder(scratch, notify)
+        points: list[Point] = []
+        store = Folder(scratch, points, notify, is_planned=False)
         store.open(plan)
         stack.callback(store.close)
         if executor is not None:
             workers = executor, jobs or 1
         else:
             workers = stack.enter_context(workers_on(on, jobs or (None if on else os.cpu_count())))
-        yield Growing(base, store, plan, workers, limits, heard, None if folder is None else store.path, piece_s)
+        kept = None if folder is None else store.path
+        yield Growing(base, store, points, plan, workers, limits, heard, kept, piece_s)

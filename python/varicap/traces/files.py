@@ -18,7 +18,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 import varicap._core as _core
-from varicap._files import UnreadableError, read_whole
+from varicap._files import UnreadableError, read_whole, write_whole
+from varicap._folders import Folder
 from varicap.traces.parameters import TraceError
 from varicap.traces.trace import Array, Delays, Losses, Opportunities, Rates, Trace, to_opportunities, to_rates
 
@@ -121,7 +122,12 @@ def _is_csv(path: Path, text: bytes) -> bool:
 
 
 def _bandwidth_in(folder: Path) -> Path:
-    found = sorted(folder.glob("bw_*.txt"))
+    with Folder(folder) as there:
+        found = [
+            folder / name
+            for name in there.names()
+            if name.startswith("bw_") and name.endswith(".txt") and there.is_file(name)
+        ]
     if len(found) != 1:
         what = "no bw_N.txt" if not found else f"{len(found)} files bw_N.txt"
         raise TraceError(f"{folder}: {what}, expected one, with its delay_N.txt, as LeoReplayer has them")
@@ -248,9 +254,7 @@ def _lines(values: list[int]) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
-    return path
+    return write_whole(path, text)
 
 
 def _read(path: Path) -> bytes:

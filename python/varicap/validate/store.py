@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from varicap._folders import Folder, parsed
 from varicap.validate.rules import Numbers
 
 FILE = "runs.jsonl"
@@ -48,21 +49,21 @@ class Store:
     """
 
     def __init__(self, folder: Path | None, any_revision: bool = False) -> None:
-        self._file = None if folder is None else folder / FILE
+        self._folder = folder
         self._by = "written" if any_revision else "digest"
         self._runs: dict[tuple[str, int], Kept] = {}
         self._is_cut = False
         """Whether the file ends within a line."""
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        if self._file is not None and self._file.exists():
-            self._read(self._file.read_text(encoding="utf-8"))
+            with Folder(folder, make=True) as there:
+                if there.is_file(FILE):
+                    self._read(there.read(FILE).decode(errors="replace"))
 
     def _read(self, text: str) -> None:
         self._is_cut = bool(text) and not text.endswith("\n")
         for line in text.splitlines():
             try:
-                read: dict[str, Any] = json.loads(line)
+                read: dict[str, Any] = parsed(line.encode())
                 key = (str(read[self._by]), int(read["seed"]))
                 flows: Flows = {str(name): dict(numbers) for name, numbers in read["flows"].items()}
                 revision = str(read["revision"])
@@ -78,10 +79,10 @@ class Store:
     def add(self, wanted: Wanted, seed: int, case: str, flows: Flows) -> None:
         """Keep a valid run, at once."""
         self._runs[getattr(wanted, self._by), seed] = Kept(flows, wanted.revision)
-        if self._file is None:
+        if self._folder is None:
             return
         line = {"case": case, **vars(wanted), "seed": seed, "kernel": platform.release(), "flows": flows}
-        with self._file.open("a", encoding="utf-8") as file:
+        with Folder(self._folder, make=True) as folder:
             # A line that a dying process cut off must not spoil the next one.
-            file.write(("\n" if self._is_cut else "") + json.dumps(line) + "\n")
+            folder.append(FILE, (("\n" if self._is_cut else "") + json.dumps(line) + "\n").encode())
         self._is_cut = False
