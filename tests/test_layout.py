@@ -198,8 +198,9 @@ OWN = {
     },
     "what the kernel says in /proc": {
         *("machine/doctor.py _CONTROLS.read_text", "results/manifest.py ….read_text"),
-        "parts/onnx_worker.py ….read_text",
+        *("parts/onnx_worker.py ….read_text", "engines/guests.py ….read_text"),
     },
+    "inside a guest": {"engines/kernel_guest.py open", "engines/kernel_guest.py os.open"},
     "into memory": {
         *("papers/reproduce.py ….savefig", "report/fitted.py drawn.savefig", "report/look.py self.savefig"),
         *("terminal.py drawn.savefig", "results/tables.py pq.write_table", "study/store.py stream.write_table"),

@@ -766,6 +766,12 @@ def kernel_enter(parent: int) -> None:
 def kernel_probe() -> list[tuple[str, str | None, str]]:
     """What this machine can do: name, what the system said if it cannot, what to do."""
 
+def kernel_settle() -> None:
+    """Make this process, the first of a guest, ready for runs in simulated time."""
+
+def kernel_power_off() -> None:
+    """End the guest."""
+
 def kernel_run(
     scenario: Scenario,
     *,
@@ -774,6 +780,7 @@ def kernel_run(
     mode: str,
     series: bool,
     packets: bool = False,
+    simulated: bool = False,
     progress: ProgressCallback | None = None,
     live: Callable[[str], None] | None = None,
 ) -> bytes:

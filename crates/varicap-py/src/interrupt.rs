@@ -86,6 +86,33 @@ impl Shared {
     }
 }
 
+/// Runs `work` on this thread, which a guest's only one is, and reports its progress between its steps. `work` is given a
+/// function that takes the share that is done and says whether to go on; an exception of `progress` stops it and is raised.
+#[cfg(target_os = "linux")]
+pub fn on_this_thread<T>(
+    py: Python<'_>,
+    shared: &Shared,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&mut (dyn FnMut(f64) -> bool + Send)) -> T,
+) -> PyResult<T> {
+    /// How often progress is reported: each report is a message to the host.
+    const REPORTS: f64 = 200.0;
+    let progress = progress.map(|progress| progress.clone().unbind());
+    let (mut next, mut interruption) = (0.0, Ok(()));
+    let done = work(&mut |share| {
+        if share < next {
+            return true;
+        }
+        next = share + 1.0 / REPORTS;
+        shared.report(share, 0);
+        interruption = Python::attach(|py| shared.pass_on(py, progress.as_ref().map(|one| one.bind(py))));
+        interruption.is_ok()
+    });
+    interruption?;
+    shared.pass_on(py, None)?;
+    Ok(done)
+}
+
 /// Runs `work` on another thread. Ctrl-C, or an exception of `progress`, stops it and is raised; so is its panic.
 pub fn run<T: Send>(
     py: Python<'_>,

@@ -6,11 +6,11 @@ use varicap_experiment::results::{Recorded, RunResult};
 use varicap_testbed::plan::Mode;
 use varicap_testbed::probe::probe;
 use varicap_testbed::run::{Options, Outcome, check, run};
-use varicap_testbed::{TestbedError, netns, sys};
+use varicap_testbed::{TestbedError, guest, netns, sys};
 use varicap_units::Time;
 
 use crate::errors::{KernelCannotError, KernelLacksError, RunError};
-use crate::interrupt::{Shared, run as run_interruptibly};
+use crate::interrupt::{Shared, on_this_thread as run_on_this_thread, run as run_interruptibly};
 use crate::kept::packed;
 use crate::scenario::PyScenario;
 
@@ -55,9 +55,21 @@ pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'stat
     found.into_iter().map(|one| (one.name, one.error, one.remedy)).collect()
 }
 
-/// Runs one replication in real time, and returns it as bytes, of which [`results`](crate::run::results) makes results.
+/// Makes this process, the first of a guest, ready for runs in simulated time.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, seed, replication, mode, series, packets=false, progress=None, live=None))]
+pub fn kernel_settle() -> PyResult<()> {
+    guest::settle().map_err(|error| raised(&error))
+}
+
+/// Ends the guest.
+#[pyfunction]
+pub fn kernel_power_off() -> PyResult<()> {
+    Err(RunError::new_err(format!("cannot end the guest: {}", guest::power_off())))
+}
+
+/// Runs one replication, and returns it as bytes, of which [`results`](crate::run::results) makes results.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, seed, replication, mode, series, packets=false, simulated=false, progress=None, live=None))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn kernel_run<'py>(
     py: Python<'py>,
@@ -67,6 +79,7 @@ pub fn kernel_run<'py>(
     mode: &str,
     series: bool,
     packets: bool,
+    simulated: bool,
     progress: Option<Bound<'py, PyAny>>,
     live: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
@@ -77,18 +90,23 @@ pub fn kernel_run<'py>(
     let limit = usize::try_from(scenario.scenario.record.packet_limit).unwrap_or(usize::MAX);
     let limit = packets.then_some(limit);
     let whole: f64 = networks.iter().map(|network| network.duration.as_secs_f64()).sum();
-    let done = run_interruptibly(py, &shared, progress.as_ref(), || {
+    let work = |go_on: &mut (dyn FnMut(f64) -> bool + Send)| {
         let mut outcomes: Vec<Outcome> = Vec::new();
         let mut before = 0.0;
         for (number, network) in networks.iter().enumerate() {
             let live = shared.live().map(|live| live.tap(number, replication, network.duration));
-            let options = Options { mode, series: interval, packets: limit, live };
-            let mut go_on = |now: Time| shared.report((before + now.as_secs_f64()) / whole, 0);
+            let options = Options { mode, is_simulated: simulated, series: interval, packets: limit, live };
+            let mut go_on = |now: Time| go_on((before + now.as_secs_f64()) / whole);
             outcomes.push(run(network, seed, replication, options, &mut go_on)?);
             before += network.duration.as_secs_f64();
         }
         Ok(outcomes)
-    })?;
+    };
+    let done = if simulated {
+        run_on_this_thread(py, &shared, progress.as_ref(), work)
+    } else {
+        run_interruptibly(py, &shared, progress.as_ref(), || work(&mut |share| shared.report(share, 0)))
+    }?;
     let outcomes = done.map_err(|error| raised(&error))?;
     let (results, mut recorded): (Vec<RunResult>, Vec<Recorded>) =
         outcomes.into_iter().map(|Outcome { result, recorded }| (result, recorded)).unzip();

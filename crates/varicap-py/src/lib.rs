@@ -47,7 +47,9 @@ mod _core {
     #[pymodule_export]
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::kernel::{kernel_check, kernel_enter, kernel_probe, kernel_run};
+    use super::kernel::{
+        kernel_check, kernel_enter, kernel_power_off, kernel_probe, kernel_run, kernel_settle,
+    };
     #[pymodule_export]
     use super::points::PyTemplate;
     #[pymodule_export]

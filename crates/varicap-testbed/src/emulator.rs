@@ -103,6 +103,8 @@ pub struct Emulator<D> {
     poll: Poll,
     remote: Remote,
     has_rung: bool,
+    /// In simulated time [`crate::lockstep`] writes and reads: the packets that it is to write, each with its TUN.
+    outbox: Option<Vec<(usize, Packet)>>,
 }
 
 /// The number of times that the emulator releases packets that have become due before it reads again.
@@ -144,6 +146,7 @@ impl<D: Director> Emulator<D> {
             poll,
             remote: Remote { bell: Arc::new(bell), stopped: Arc::default() },
             has_rung: false,
+            outbox: None,
         })
     }
 
@@ -205,32 +208,37 @@ impl<D: Director> Emulator<D> {
     }
 
     /// The instant at which there is something to do next.
-    fn due(&self) -> Time {
+    pub(crate) fn due(&self) -> Time {
         let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
         self.net.first_due().0.min(held).min(self.director.poll_at(&self.net))
     }
 
     /// Handles what was due up to `now`, in order of time: at the same instant first feedback, then links, then hosts.
     fn catch_up(&mut self, now: Time) -> Result<(), TestbedError> {
-        loop {
-            let advertised = self.director.poll_at(&self.net);
-            let (out, node) = self.net.first_due();
-            let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
-            let at = advertised.min(out).min(held);
-            if at > now || at.is_never() {
-                return Ok(());
-            }
-            if advertised == at {
-                self.director.poll(at, &mut self.net);
-            } else if out == at {
-                // A frame delayed by a change of capacity comes out at a later poll.
-                while let Some(packet) = self.net.poll(at, node) {
-                    self.forward(at, packet)?;
-                }
-            } else if let Some(Reverse((.., exit, packet))) = self.held.pop() {
-                self.release(at, exit, packet)?;
-            }
+        while self.step(now)?.is_some() {}
+        Ok(())
+    }
+
+    /// Handles the first thing that was due by `now`, and returns when it was; `None` if nothing was.
+    pub(crate) fn step(&mut self, now: Time) -> Result<Option<Time>, TestbedError> {
+        let advertised = self.director.poll_at(&self.net);
+        let (out, node) = self.net.first_due();
+        let held = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        let at = advertised.min(out).min(held);
+        if at > now || at.is_never() {
+            return Ok(None);
         }
+        if advertised == at {
+            self.director.poll(at, &mut self.net);
+        } else if out == at {
+            // A frame delayed by a change of capacity comes out at a later poll.
+            while let Some(packet) = self.net.poll(at, node) {
+                self.forward(at, packet)?;
+            }
+        } else if let Some(Reverse((.., exit, packet))) = self.held.pop() {
+            self.release(at, exit, packet)?;
+        }
+        Ok(Some(at))
     }
 
     /// Passes a packet that came out of a node, or into the network, on to the next node or its host.
@@ -256,8 +264,14 @@ impl<D: Director> Emulator<D> {
         }
         let bytes = self.net.pool.get(packet.slot);
         self.director.on_release(due, &packet, bytes);
-        self.lateness.on_release(due, self.clock.now());
         let port = usize::from(exit);
+        if let Some(outbox) = &mut self.outbox {
+            // It leaves at the instant itself.
+            self.lateness.on_release(due, due);
+            outbox.push((port, packet));
+            return Ok(());
+        }
+        self.lateness.on_release(due, self.clock.now());
         if self.tuns[port].write(bytes).is_err() {
             self.refused_packets += 1;
         }
@@ -268,25 +282,69 @@ impl<D: Director> Emulator<D> {
         self.read_port(due, port)
     }
 
+    /// From now on packets are not written, but kept for [`Emulator::take_released`].
+    pub(crate) fn keep_released(&mut self) {
+        self.outbox = Some(Vec::new());
+    }
+
+    /// Exchanges the packets that are to be written, each with its TUN, for an empty `vacant`.
+    pub(crate) fn take_released(&mut self, vacant: &mut Vec<(usize, Packet)>) {
+        debug_assert!(vacant.is_empty());
+        if let Some(outbox) = &mut self.outbox {
+            std::mem::swap(outbox, vacant);
+        }
+    }
+
+    /// Notes what came of a packet that was to be written.
+    pub(crate) fn on_written(&mut self, packet: &Packet, is_written: bool) {
+        self.refused_packets += u64::from(!is_written);
+        self.net.pool.free(packet.slot);
+    }
+
+    /// The TUNs.
+    pub(crate) fn tuns(&self) -> &[Tun] {
+        &self.tuns
+    }
+
+    /// Takes a packet that was read from TUN number `port` at `now`.
+    pub(crate) fn take(&mut self, now: Time, port: usize, bytes: &[u8]) -> Result<(), TestbedError> {
+        let (slot, buffer) = self.net.pool.vacant();
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        self.on_read(now, port, slot, bytes.len())
+    }
+
+    /// Lets the director look for messages at `now`.
+    pub(crate) fn look_for_messages(&mut self, now: Time) {
+        self.director.on_ring(now, &mut self.net);
+    }
+
     /// Reads the packets that a namespace has sent by `now`.
     fn read_port(&mut self, now: Time, port: usize) -> Result<(), TestbedError> {
         loop {
             let (slot, buffer) = self.net.pool.vacant();
-            let Some(bytes) = self.tuns[port].read(buffer).step("read from a TUN device")? else {
-                return Ok(());
-            };
-            let Some(way) = self.director.direct(now, port, bytes) else { continue };
-            let packet = Packet::new(slot, bytes, way.route, way.tag, way.size);
-            if let Some(trace) = &mut self.net.trace {
-                trace.on_sent(now, &packet, bytes);
+            let read = self.tuns[port].read(buffer).step("read from a TUN device")?;
+            let Some(length) = read.map(|bytes| bytes.len()) else { return Ok(()) };
+            self.on_read(now, port, slot, length)?;
+        }
+    }
+
+    /// Sends a packet on its way that was read into the vacant slot of the pool.
+    fn on_read(&mut self, now: Time, port: usize, slot: u32, length: usize) -> Result<(), TestbedError> {
+        let (_, buffer) = self.net.pool.vacant();
+        let bytes = &buffer[..length];
+        let Some(way) = self.director.direct(now, port, bytes) else { return Ok(()) };
+        let packet = Packet::new(slot, bytes, way.route, way.tag, way.size);
+        if let Some(trace) = &mut self.net.trace {
+            trace.on_sent(now, &packet, bytes);
+        }
+        self.net.pool.keep(length);
+        self.exits[usize::from(way.route)] = way.exit;
+        match self.director.entry(&packet) {
+            Some(link) => {
+                self.net.enter(now, self.net.link(link), packet);
+                Ok(())
             }
-            let length = bytes.len();
-            self.net.pool.keep(length);
-            self.exits[usize::from(way.route)] = way.exit;
-            match self.director.entry(&packet) {
-                Some(link) => self.net.enter(now, self.net.link(link), packet),
-                None => self.forward(now, packet)?,
-            }
+            None => self.forward(now, packet),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel engine: Linux's own TCP over the links of the simulator, in real time.
+//! The kernel engine: Linux's own TCP over the links of the simulator, in real time or in a guest's simulated time.
 //!
 //! ```text
 //!  namespace A                    this process                       namespace B
@@ -22,7 +22,11 @@ pub mod fidelity;
 #[cfg(target_os = "linux")]
 pub mod flows;
 #[cfg(target_os = "linux")]
+pub mod guest;
+#[cfg(target_os = "linux")]
 pub mod kernel;
+#[cfg(target_os = "linux")]
+mod lockstep;
 #[cfg(target_os = "linux")]
 pub mod net;
 #[cfg(target_os = "linux")]
@@ -35,6 +39,8 @@ pub mod packet;
 pub mod plan;
 #[cfg(target_os = "linux")]
 pub mod probe;
+#[cfg(target_os = "linux")]
+mod recording;
 #[cfg(target_os = "linux")]
 pub mod run;
 #[cfg(target_os = "linux")]

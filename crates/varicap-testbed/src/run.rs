@@ -1,4 +1,4 @@
-//! One run in real time: a network and a seed in, measured rows and the fidelity of the run out.
+//! One run, in real time or in that of a guest: a network and a seed in, measured rows and the fidelity of the run out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,9 @@ use std::sync::mpsc;
 use varicap_engine::meters_of;
 use varicap_experiment::fidelity::Fidelity;
 use varicap_experiment::live::Tap;
-use varicap_experiment::measure::{FlowMeasure, LinkMeasure};
-use varicap_experiment::packets::PacketLog;
+use varicap_experiment::measure::FlowMeasure;
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::LinkRow;
-use varicap_experiment::series::{FlowSeries, LinkSeries, intervals};
 use varicap_experiment::{Network, Transport};
 use varicap_tcp::Congestion;
 use varicap_units::{Span, Streams, Time};
@@ -21,12 +19,13 @@ use crate::bpf::{BpfError, Ratcp};
 use crate::director::FlowDirector;
 use crate::emulator::Emulator;
 use crate::error::{Step, TestbedError};
-use crate::fidelity::Wakes;
 use crate::flows::{Endpoints, Samples, Surroundings};
 use crate::kernel::Kernel;
+use crate::lockstep::{self, Lockstep};
 use crate::netlink::{Netlink, RouteMetrics};
 use crate::netns::{Namespace, set_sysctl};
 use crate::plan::{Mode, Plan, largest_packet};
+use crate::recording::{Hosts, HostsRecorder, Wire, WireRecorder, stops};
 use crate::sys::{self, Clock};
 use crate::trace::Trace;
 use crate::tun::{Tun, losses};
@@ -37,14 +36,14 @@ const DEVICE: &str = "tun0";
 /// recovery cwnd is halved while everything behind the first hole stays buffered, so that a grown buffer would be full
 /// and no new data be sent until recovery ends. Only data in flight can fill it; see [`Endpoints::new`].
 const SEND_BUFFER: u64 = 64 << 20;
-/// The largest flow group that has a series for each flow; larger groups have a single result row as well.
-const MOST_SERIES_OF_A_GROUP: u32 = 64;
 
-/// The options of a run in real time.
+/// The options of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// How closely the kernel follows the standards.
     pub mode: Mode,
+    /// Whether this kernel's clock stands still while anybody computes, as that of a guest of [`crate::guest`] does.
+    pub is_simulated: bool,
     /// Interval of time series, if they are recorded.
     pub series: Option<Span>,
     /// The maximum number of events in the packet log, if it is kept.
@@ -62,7 +61,7 @@ pub struct Outcome {
     pub recorded: Recorded,
 }
 
-/// Runs replication `replication` of `network` under `seed` in real time. `go_on` is called with the time every so
+/// Runs replication `replication` of `network` under `seed`. `go_on` is called with the time every so
 /// often, and stops the run by returning false. The process must have the rights over namespaces: root's, or those of
 /// [`become_root`](crate::netns::become_root).
 pub fn run(
@@ -78,7 +77,11 @@ pub fn run(
     let sides = Sides::new(network, &plan, options.mode)?;
     let streams = Streams::new(seed, replication);
     // Threads and sockets are ready before time zero.
-    let clock = Clock::starting_in(Span::from_millis(20 + network.flows.len() as u64));
+    let clock = if options.is_simulated {
+        Clock::starting_at_a_second()
+    } else {
+        Clock::starting_in(Span::from_millis(20 + network.flows.len() as u64))
+    };
     let (postbox, messages) = mpsc::channel();
     let (told, rates) = mpsc::channel();
     let director = FlowDirector::new(network, &plan, &streams, ratcp.clone(), messages, told);
@@ -86,11 +89,48 @@ pub fn run(
     let mut emulator = Emulator::new(network, &streams, tuns, director, clock)?;
     emulator.net.trace = options.packets.map(|limit| Trace::new(network, limit));
     let around = Surroundings { clock, streams, postbox, remote: emulator.remote(), ratcp, rates };
+    let places = Places { senders: &senders, receivers: &receivers, plan: &plan };
+    let measure = if options.is_simulated { in_lockstep } else { in_threads };
+    let (wire, hosts) = measure(network, emulator, around, places, options, go_on)?;
+    let fidelity = Fidelity {
+        unintended_drops: wire.fidelity.unintended_drops
+            + lost_outside(&senders)?
+            + lost_outside(&receivers)?,
+        samples: hosts.samples.iter().map(|samples| samples.all).sum(),
+        starved_samples: hosts.samples.iter().map(|samples| samples.starved).sum(),
+        wakes: hosts.wakes.all,
+        late_wakes: hosts.wakes.late,
+        warnings: warnings(&hosts.samples),
+        kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+        notes: std::mem::take(&mut plan.notes),
+        ..wire.fidelity.clone()
+    };
+    Ok(outcome(network, seed, replication, wire, hosts, fidelity))
+}
+
+/// Where the sockets of a run are, and how they are set up.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    senders: &'a Namespace,
+    receivers: &'a Namespace,
+    plan: &'a Plan,
+}
+
+/// In real time: the links and the sockets have a thread each.
+fn in_threads(
+    network: &Network,
+    emulator: Emulator<FlowDirector>,
+    around: Surroundings,
+    places: Places<'_>,
+    options: Options<'_>,
+    go_on: &mut (dyn FnMut(Time) -> bool + Send),
+) -> Result<(Wire, Hosts), TestbedError> {
     let is_over = AtomicBool::new(false);
-    let measured = std::thread::scope(|scope| {
+    let clock = around.clock;
+    std::thread::scope(|scope| {
         let remote = emulator.remote();
         let wire = scope.spawn({
-            let (network, is_over) = (&network, &is_over);
+            let is_over = &is_over;
             move || {
                 let done = emulate(network, emulator, options);
                 is_over.store(done.is_err(), Ordering::Relaxed);
@@ -98,11 +138,11 @@ pub fn run(
             }
         });
         let hosts = scope.spawn({
-            let (senders, receivers, plan, is_over) = (&senders, &receivers, &plan, &is_over);
+            let is_over = &is_over;
             let mut go_on = |now: Time| !is_over.load(Ordering::Relaxed) && go_on(now);
             move || {
-                senders.enter()?;
-                let endpoints = Endpoints::new(network, plan, receivers, around)?;
+                places.senders.enter()?;
+                let endpoints = Endpoints::new(network, places.plan, places.receivers, around)?;
                 // Linux acknowledges what a program has read: one that reads late would be a part of the path.
                 sys::go_next();
                 // What is sent before would wait for it, and seem to have taken that long.
@@ -123,22 +163,69 @@ pub fn run(
             }
             (_, Err(error)) | (Err(error), _) => Err(error),
         }
-    });
-    let (wire, hosts) = measured?;
-    let fidelity = Fidelity {
-        unintended_drops: wire.fidelity.unintended_drops
-            + lost_outside(&senders)?
-            + lost_outside(&receivers)?,
-        samples: hosts.samples.iter().map(|samples| samples.all).sum(),
-        starved_samples: hosts.samples.iter().map(|samples| samples.starved).sum(),
-        wakes: hosts.wakes.all,
-        late_wakes: hosts.wakes.late,
-        warnings: warnings(&hosts.samples),
-        kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
-        notes: std::mem::take(&mut plan.notes),
-        ..wire.fidelity.clone()
-    };
-    Ok(outcome(network, seed, replication, wire, hosts, fidelity))
+    })
+}
+
+fn emulate(
+    network: &Network,
+    emulator: Emulator<FlowDirector>,
+    options: Options<'_>,
+) -> Result<Wire, TestbedError> {
+    let is_prioritised = sys::go_first();
+    let _awake = sys::stay_awake();
+    let mut wire = WireRecorder::new(network, emulator, options);
+    for stop in stops(network, options.series) {
+        if !wire.emulator.run_until(stop)? {
+            return Err(TestbedError::Interrupted);
+        }
+        wire.pause(stop);
+    }
+    Ok(wire.finish(is_prioritised))
+}
+
+fn serve(
+    network: &Network,
+    endpoints: Endpoints,
+    options: Options<'_>,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<Hosts, TestbedError> {
+    let mut hosts = HostsRecorder::new(network, endpoints, options);
+    for stop in stops(network, options.series) {
+        if !hosts.endpoints.run_until(stop, go_on)? {
+            return Err(TestbedError::Interrupted);
+        }
+        hosts.pause(stop);
+    }
+    Ok(hosts.finish())
+}
+
+/// In simulated time: this thread drives both, and stays in the senders' namespace.
+fn in_lockstep(
+    network: &Network,
+    emulator: Emulator<FlowDirector>,
+    around: Surroundings,
+    places: Places<'_>,
+    options: Options<'_>,
+    go_on: &mut (dyn FnMut(Time) -> bool + Send),
+) -> Result<(Wire, Hosts), TestbedError> {
+    let clock = around.clock;
+    places.senders.enter()?;
+    let endpoints = Endpoints::new(network, places.plan, places.receivers, around)?;
+    let mut wire = WireRecorder::new(network, emulator, options);
+    let mut hosts = HostsRecorder::new(network, endpoints, options);
+    let mut desk = lockstep::prepare(&mut wire.emulator, &hosts.endpoints)?;
+    clock.wait_for_zero();
+    for stop in stops(network, options.series) {
+        let (emulator, endpoints) = (&mut wire.emulator, &mut hosts.endpoints);
+        let mut both = Lockstep { emulator, endpoints, desk: &mut desk, clock };
+        if !both.run_until(stop, go_on)? {
+            return Err(TestbedError::Interrupted);
+        }
+        wire.pause(stop);
+        hosts.pause(stop);
+    }
+    let hosts = hosts.finish();
+    Ok((wire.finish(true), hosts))
 }
 
 /// Checks, before any run, that the kernel supports everything that `networks` ask for.
@@ -217,165 +304,6 @@ fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> 
         netlink.add_route(device, (*other, 32), Some(*own), metrics).step("add a route")?;
     }
     Ok(())
-}
-
-/// The measurements of the emulator.
-struct Wire {
-    links: Vec<LinkMeasure>,
-    flows: Vec<FlowMeasure>,
-    link_series: Vec<LinkSeries>,
-    flow_series: Vec<FlowSeries>,
-    packets: Option<PacketLog>,
-    fidelity: Fidelity,
-    events: u64,
-}
-
-/// Names of the meters of `network` that have a series.
-fn series_of(network: &Network, interval: Option<Span>) -> Vec<(usize, FlowSeries)> {
-    let Some(interval) = interval else { return Vec::new() };
-    let points = intervals(network.duration, interval);
-    let mut series = Vec::new();
-    let mut meter = 0;
-    for flow in &network.flows {
-        let members = meters_of(flow);
-        for member in 0..members {
-            let name = if members == 1 { flow.name.to_string() } else { format!("{}.{member}", flow.name) };
-            if members <= MOST_SERIES_OF_A_GROUP {
-                series.push((meter, FlowSeries::new(&name, points)));
-            }
-            meter += 1;
-        }
-    }
-    series
-}
-
-/// The instants at which a run pauses, in order: the ends of the intervals of a series, and the end of the warm-up.
-fn stops(network: &Network, interval: Option<Span>) -> Vec<Time> {
-    let mut stops = vec![Time::ZERO + network.warmup, Time::ZERO + network.duration];
-    if let Some(interval) = interval {
-        let count = intervals(network.duration, interval) as u64;
-        stops.extend((1..=count).map(|number| Time::ZERO + interval.saturating_mul(number)));
-    }
-    stops.sort();
-    stops.dedup();
-    stops
-}
-
-fn emulate(
-    network: &Network,
-    mut emulator: Emulator<FlowDirector>,
-    Options { series: interval, live: mut tap, .. }: Options<'_>,
-) -> Result<Wire, TestbedError> {
-    let is_prioritised = sys::go_first();
-    let _awake = sys::stay_awake();
-    let mut series = series_of(network, interval);
-    let points = interval.map_or(0, |interval| intervals(network.duration, interval));
-    let mut link_series: Vec<LinkSeries> = match interval {
-        Some(_) => network.links.iter().map(|spec| LinkSeries::new(&spec.name, points)).collect(),
-        None => Vec::new(),
-    };
-    let warm = Time::ZERO + network.warmup;
-    for stop in stops(network, interval) {
-        if !emulator.run_until(stop)? {
-            return Err(TestbedError::Interrupted);
-        }
-        if is_sample(stop, interval) {
-            let reserved = emulator.director.reserved_states(stop, &mut emulator.net);
-            for (meter, series) in &mut series {
-                let state = reserved.iter().find(|(of, _)| of == meter).map(|(_, state)| *state);
-                series.sample(stop, &mut emulator.director.meters[*meter], None, state);
-            }
-            for (series, hop) in link_series.iter_mut().zip(&mut emulator.net.hops) {
-                let delay = hop.link.delay(stop);
-                series.sample(stop, &mut hop.meter, delay);
-            }
-            if let Some(tap) = &mut tap {
-                tap.report(std::iter::empty(), link_series.iter());
-            }
-        }
-        if stop == warm {
-            emulator.net.begin_measuring(warm);
-            emulator.director.begin_measuring(warm, &mut emulator.net);
-            emulator.lateness.clear();
-        }
-    }
-    let end = Time::ZERO + network.duration;
-    let lateness = emulator.lateness;
-    let fidelity = Fidelity {
-        late_packets: lateness.late_packets,
-        stalls: lateness.stalls,
-        unintended_drops: emulator.refused_packets,
-        is_prioritised,
-        lateness: lateness.packets,
-        ..Fidelity::default()
-    };
-    let reserved = emulator.director.reserved_totals(end, &mut emulator.net);
-    Ok(Wire {
-        packets: emulator.net.trace.take().map(Trace::into_log),
-        links: emulator.net.hops.into_iter().map(|hop| hop.finish(end)).collect(),
-        flows: finish(emulator.director.meters, end, reserved),
-        link_series,
-        flow_series: series.into_iter().map(|(_, series)| series).collect(),
-        events: fidelity.lateness.count(),
-        fidelity,
-    })
-}
-
-fn is_sample(at: Time, interval: Option<Span>) -> bool {
-    interval
-        .is_some_and(|interval| at > Time::ZERO && at.as_nanos().is_multiple_of(interval.as_nanos().max(1)))
-}
-
-fn finish(
-    meters: Vec<varicap_experiment::measure::FlowMeter>,
-    end: Time,
-    senders: Vec<varicap_experiment::measure::SenderTotals>,
-) -> Vec<FlowMeasure> {
-    meters.into_iter().zip(senders).map(|(meter, sender)| meter.finish(end, sender)).collect()
-}
-
-/// The measurements at the sockets.
-struct Hosts {
-    flows: Vec<FlowMeasure>,
-    series: Vec<FlowSeries>,
-    samples: Vec<Samples>,
-    wakes: Wakes,
-}
-
-fn serve(
-    network: &Network,
-    mut endpoints: Endpoints,
-    Options { series: interval, live: mut tap, .. }: Options<'_>,
-    go_on: &mut dyn FnMut(Time) -> bool,
-) -> Result<Hosts, TestbedError> {
-    let mut series = series_of(network, interval);
-    let warm = Time::ZERO + network.warmup;
-    for stop in stops(network, interval) {
-        if !endpoints.run_until(stop, go_on)? {
-            return Err(TestbedError::Interrupted);
-        }
-        if is_sample(stop, interval) {
-            for (meter, series) in &mut series {
-                series.sample(stop, &mut endpoints.meters[*meter], endpoints.standing[*meter], None);
-            }
-            if let Some(tap) = &mut tap {
-                tap.report(series.iter().map(|(_, series)| series), std::iter::empty());
-            }
-        }
-        if stop == warm {
-            endpoints.begin_measuring(warm);
-        }
-    }
-    let end = Time::ZERO + network.duration;
-    let totals = endpoints.sender_totals(end);
-    endpoints.abort();
-    let (samples, wakes) = (endpoints.samples, endpoints.wakes);
-    Ok(Hosts {
-        flows: finish(endpoints.meters, end, totals),
-        series: series.into_iter().map(|(_, series)| series).collect(),
-        samples,
-        wakes,
-    })
 }
 
 /// What a reader of the result must know about senders, with samples for each, that something other than the network

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use varicap_engine::workload::DatagramSource;
 use varicap_units::{Bytes, Time};
 
-use super::{CHUNK, Due, Endpoints, ZEROS};
+use super::{CHUNK, Due, Endpoints, SENDERS, ZEROS};
 use crate::sys;
 
 /// UDP and IP header [B].
@@ -25,6 +25,7 @@ pub(super) struct Datagrams {
 impl Endpoints {
     /// Sends the datagram of source number `source` that is due, and enters the next.
     pub(super) fn send_datagram(&mut self, now: Time, source: u32) {
+        self.stirred[SENDERS] = true;
         let Datagrams { fd, source: state, .. } = &mut self.datagrams[source as usize];
         let departing = state.send(now);
         let payload = (departing.size.as_u64() as usize).saturating_sub(UDP_HEADER).min(CHUNK);
@@ -43,8 +44,7 @@ impl Endpoints {
     }
 
     /// Reads the datagrams of a group that have arrived, and tells their encoders.
-    pub(super) fn receive_datagrams(&mut self, group: u16) {
-        let now = self.clock.now();
+    pub(super) fn receive_datagrams(&mut self, group: u16, now: Time) {
         let Some(Some(socket)) = self.listeners.get(usize::from(group)) else { return };
         let mut bytes = [0; 1 << 16];
         while let Ok(count) = sys::read(socket, &mut bytes) {

@@ -1,6 +1,7 @@
 //! The flows of a scenario as sockets of the kernel, fed by their applications: one thread, one event queue.
 
 mod datagrams;
+mod lockstep;
 mod measuring;
 mod opening;
 
@@ -35,6 +36,8 @@ const SAMPLE: Span = Span::from_millis(10);
 const SAMPLED_AT_ONCE: usize = 100;
 /// The amount of data written at a time [B].
 const CHUNK: usize = 65_536;
+/// The amount of data read at a time [B].
+const MOST_AT_ONCE: usize = 1 << 20;
 /// The amount of unsent data that all connections may have in the kernel [B], and bounds for each.
 const UNSENT_OF_ALL: u64 = 64 << 20;
 const LEAST_UNSENT: u64 = 64 << 10;
@@ -162,6 +165,8 @@ pub struct Endpoints {
     poll: Poll,
     timer: Timer,
     agenda: BinaryHeap<Reverse<(Time, Due)>>,
+    /// The sides, senders and receivers, whose sockets have done something since [`Endpoints::take_stirred`].
+    stirred: [bool; 2],
     /// By group: the sockets that wait for connections, or receive datagrams.
     listeners: Vec<Option<OwnedFd>>,
     datagrams: Vec<Datagrams>,
@@ -176,7 +181,18 @@ pub struct Endpoints {
     rates: Receiver<(u32, Rate)>,
 }
 
+/// The sides.
+const SENDERS: usize = 0;
+const RECEIVERS: usize = 1;
+
 const TIMER: u64 = u64::MAX;
+/// The token of the TUN of the senders' side; that of the receivers' is one less.
+const TUN: u64 = u64::MAX - 1;
+
+/// The side of the TUN that a token stands for, if it stands for one.
+fn tun_of(token: u64) -> Option<usize> {
+    usize::try_from(TUN.checked_sub(token)?).ok().filter(|port| *port <= RECEIVERS)
+}
 /// The bits of a token that hold its kind.
 const SENDER: u64 = 0;
 const RECEIVER: u64 = 1;
@@ -231,6 +247,7 @@ impl Endpoints {
             poll,
             timer,
             agenda: BinaryHeap::new(),
+            stirred: [false; 2],
             listeners: Vec::new(),
             datagrams: Vec::new(),
             connections: Vec::new(),
@@ -257,36 +274,62 @@ impl Endpoints {
     ) -> Result<bool, TestbedError> {
         /// The interval at which the caller is asked even if nothing happens [ms].
         const LONGEST_WAIT: i32 = 50;
+        let clock = self.clock;
         loop {
-            let now = self.clock.now().min(end);
-            self.tell_applications();
-            self.run_agenda(now)?;
+            let now = clock.now().min(end);
+            self.begin(now)?;
             if now >= end {
                 return Ok(true);
             }
             if !go_on(now) {
                 return Ok(false);
             }
-            let due = self.next_due().min(self.openings.poll_at()).min(end);
-            self.timer.arm(&self.clock, due).step("arm a timer")?;
+            let due = self.due().min(end);
+            self.timer.arm(&clock, due).step("arm a timer")?;
             self.poll.wait(LONGEST_WAIT).step("wait for sockets")?;
-            let mut index = 0;
-            while let Some(ready) = self.poll.ready(index) {
-                index += 1;
-                if ready.token == TIMER {
-                    self.timer.clear();
-                    continue;
-                }
-                let (slot, generation) = ((ready.token >> 2) as u32, (ready.token >> 34) as u32);
-                match ready.token & 3 {
-                    LISTENER => self.accept(slot as u16)?,
-                    DATAGRAMS => self.receive_datagrams(slot as u16),
-                    kind if !self.is_there(slot, generation) => debug_assert!(kind < LISTENER),
-                    SENDER => self.on_sender(slot, ready.readable)?,
-                    _ => self.on_receiver(slot)?,
+            if self.handle(&|| clock.now())? {
+                self.timer.clear();
+            }
+        }
+    }
+
+    /// Handles what is due by `now`, apart from the events of sockets.
+    pub(crate) fn begin(&mut self, now: Time) -> Result<(), TestbedError> {
+        self.tell_applications();
+        self.run_agenda(now)
+    }
+
+    /// The instant at which there is something to do next, apart from the events of sockets.
+    pub(crate) fn due(&self) -> Time {
+        self.next_due().min(self.openings.poll_at())
+    }
+
+    /// Handles the events of the last wait, each at the time that `now` says. Returns whether the timer was among them.
+    pub(crate) fn handle(&mut self, now: &impl Fn() -> Time) -> Result<bool, TestbedError> {
+        let (mut index, mut has_expired) = (0, false);
+        while let Some(ready) = self.poll.ready(index) {
+            index += 1;
+            if ready.token == TIMER {
+                has_expired = true;
+                continue;
+            }
+            if let Some(port) = tun_of(ready.token) {
+                self.stirred[port] = true;
+                continue;
+            }
+            let (slot, generation) = ((ready.token >> 2) as u32, (ready.token >> 34) as u32);
+            match ready.token & 3 {
+                LISTENER => self.accept(slot as u16)?,
+                DATAGRAMS => self.receive_datagrams(slot as u16, now()),
+                kind if !self.is_there(slot, generation) => debug_assert!(kind < LISTENER),
+                SENDER => self.on_sender(slot, ready.readable, now)?,
+                _ => {
+                    self.stirred[RECEIVERS] = true;
+                    self.on_receiver(slot, now())?;
                 }
             }
         }
+        Ok(has_expired)
     }
 
     /// The instant at which the first entry of the agenda is due.
@@ -383,6 +426,7 @@ impl Endpoints {
         /// The maximum amount of data written in a row, so that no connection keeps the others waiting [B].
         const MOST_IN_A_ROW: usize = 8 * CHUNK;
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
+        self.stirred[SENDERS] = true;
         let (mut is_full, mut in_a_row) = (false, 0);
         while !is_full && in_a_row < MOST_IN_A_ROW && connection.outbox.left() > 0 {
             let length = connection.outbox.next_write(CHUNK);
@@ -425,13 +469,13 @@ impl Endpoints {
         Ok(())
     }
 
-    fn on_sender(&mut self, slot: u32, readable: bool) -> Result<(), TestbedError> {
+    fn on_sender(&mut self, slot: u32, readable: bool, now: &impl Fn() -> Time) -> Result<(), TestbedError> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         // The receiver sends nothing: a readable sender means the end of the connection.
         let read = if readable { sys::discard(&connection.sender, CHUNK) } else { Ok(1) };
         connection.gave_up |= read.as_ref().is_err_and(sys::is_timed_out);
         if connection.gave_up || connection.outbox.has_ended && matches!(read, Ok(0)) {
-            self.close(slot);
+            self.close(slot, now());
             return Ok(());
         }
         if readable && TcpInfo::of(&connection.sender).is_ok_and(|info| info.is_closed()) {
@@ -441,13 +485,26 @@ impl Endpoints {
         self.write(slot)
     }
 
-    fn on_receiver(&mut self, slot: u32) -> Result<(), TestbedError> {
-        const MOST_AT_ONCE: usize = 1 << 20;
-        let now = self.clock.now();
+    /// Reads what has arrived at the receiver of a connection.
+    fn on_receiver(&mut self, slot: u32, now: Time) -> Result<(), TestbedError> {
+        let Some(connection) = &self.connections[slot as usize] else { return Ok(()) };
+        let Some(receiver) = &connection.receiver else { return Ok(()) };
+        let read = sys::discard(receiver, MOST_AT_ONCE);
+        self.on_discarded(slot, now, read)
+    }
+
+    /// Notes what came of reading at the receiver of a connection.
+    fn on_discarded(
+        &mut self,
+        slot: u32,
+        now: Time,
+        read: std::io::Result<usize>,
+    ) -> Result<(), TestbedError> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let Some(receiver) = &connection.receiver else { return Ok(()) };
-        let count = match sys::discard(receiver, MOST_AT_ONCE) {
+        let count = match read {
             Ok(0) | Err(_) if connection.outbox.has_ended => {
+                self.stirred[RECEIVERS] = true;
                 connection.receiver = None;
                 let passes_end = self.openings.is_relayed(connection.group) && !connection.app.is_transfer();
                 return if passes_end { self.relay(now, slot, 0) } else { Ok(()) };
@@ -503,10 +560,10 @@ impl Endpoints {
     }
 
     /// Closes the sockets of a transfer that is over.
-    fn close(&mut self, slot: u32) {
-        let now = self.clock.now();
+    fn close(&mut self, slot: u32, now: Time) {
         self.take_info(slot, now);
         let Some(connection) = self.connections[slot as usize].take() else { return };
+        self.stirred = [true; 2];
         let meter = connection.meter as usize;
         self.over[meter] = self.over[meter].plus(&connection.last);
         self.over[meter].watch(&connection.app.watched(now));

@@ -1,6 +1,6 @@
 //! Processes and threads: their namespaces, signals, priorities and ends.
 
-use std::ffi::{c_int, c_long};
+use std::ffi::{CStr, c_int, c_long};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -147,6 +147,19 @@ pub fn mount_own_proc() -> io::Result<()> {
         check(libc::mount(c"proc".as_ptr(), proc, c"proc".as_ptr(), safe, none.cast()))?;
     }
     Ok(())
+}
+
+/// Mounts a file system of the kernel's own, such as `proc`.
+pub fn mount(kind: &CStr, place: &CStr) -> io::Result<()> {
+    // SAFETY: both strings end in a zero; there is no data.
+    check(unsafe { libc::mount(kind.as_ptr(), place.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }).map(drop)
+}
+
+/// Switches the machine off; returns only if that is refused.
+pub fn power_off() -> io::Error {
+    // SAFETY: no pointers.
+    unsafe { libc::reboot(libc::RB_POWER_OFF) };
+    io::Error::last_os_error()
 }
 
 /// Makes `command` start with default signal handling, and die with the thread that starts it.

@@ -17,6 +17,8 @@ fn monotonic() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+const SECOND: u64 = 1_000_000_000;
+
 /// Real time, counted from time zero of a run. The only clock of the crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -29,9 +31,20 @@ impl Clock {
         Clock { zero: monotonic() + ahead.as_nanos() }
     }
 
+    /// A clock whose time zero is at the next whole second but one of the monotonic clock: the same phase of its ticks in
+    /// every run.
+    pub fn starting_at_a_second() -> Clock {
+        Clock { zero: (monotonic() / SECOND + 2) * SECOND }
+    }
+
     /// The current time; zero before time zero.
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic().saturating_sub(self.zero))
+    }
+
+    /// An instant of this clock on the monotonic clock [ns].
+    pub fn at(&self, time: Time) -> u64 {
+        self.zero.saturating_add(time.as_nanos())
     }
 
     /// Sleeps until time zero.
@@ -210,6 +223,11 @@ impl Poll {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// The descriptor that is readable when there is something to [`wait`](Poll::wait) for.
+    pub fn handle(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 
     /// The descriptor with index `index` among those that are ready.
