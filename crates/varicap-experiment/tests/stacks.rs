@@ -203,6 +203,8 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("ack", json!({ "delayed": { "quick": 3 } })),
         ("dsack", json!(true)),
         ("dsack", json!(false)),
+        ("sack_list", json!("held")),
+        ("sack_list", json!("linux")),
         ("mss", json!("700 B")),
         ("header", json!("60 B")),
         ("count_options", json!(true)),

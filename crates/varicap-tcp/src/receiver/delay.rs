@@ -288,16 +288,18 @@ impl Delay {
         Some(pending.min(from + delay))
     }
 
-    /// Until when the acknowledgement of out-of-order data may wait; `None`: not at all. `is_near`: it belongs to one of the
-    /// blocks reported first.
-    pub(super) fn compress(&mut self, now: Time, next: u64, is_near: bool) -> Option<Time> {
+    /// Whether out-of-order data waits for its acknowledgement.
+    pub(super) fn has_saved(&self) -> bool {
+        self.saved > 0
+    }
+
+    /// Until when the acknowledgement of out-of-order data may wait; `None`: not at all.
+    pub(super) fn compress(&mut self, now: Time, next: u64) -> Option<Time> {
         let longest = self.compression?;
         if self.next != next {
             (self.next, self.at_once) = (next, 0);
         }
-        // Linux sends what it has saved before it takes another block into account; here the two go together.
-        let must_tell = self.saved > 0 && !is_near;
-        if self.is_quick() || must_tell || self.saved >= MOST_COMPRESSED {
+        if self.is_quick() || self.saved >= MOST_COMPRESSED {
             return None;
         }
         if self.at_once < NOT_COMPRESSED {
