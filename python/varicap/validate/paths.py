@@ -8,7 +8,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +85,10 @@ class Case:
     def is_fast(self) -> bool:
         """Whether a run of the kernel needs the machine for itself."""
         return self.rate_mbps > _FAST_MBPS
+
+    def lasting(self, seconds: float) -> "Case":
+        """This case, cut off after so many seconds [s]."""
+        return replace(self, scenario={**self.scenario, "duration": f"{seconds:g} s"})
 
     def load(self, folder: Path) -> "_core.Scenario":
         """The scenario, checked; its traces are in `folder`."""
