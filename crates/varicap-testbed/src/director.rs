@@ -92,8 +92,6 @@ pub struct FlowDirector {
     rates: Sender<(u32, Rate)>,
     streams: Streams,
     heard: Vec<(u32, Rate)>,
-    /// In simulated time: the connections that data was written to, by their tags, until somebody asks.
-    pub(crate) arrivals: Option<Vec<u32>>,
 }
 
 /// A connection to which rates are advertised.
@@ -161,7 +159,6 @@ impl FlowDirector {
             rates,
             streams: *streams,
             heard: Vec::new(),
-            arrivals: None,
         }
     }
 
@@ -191,11 +188,6 @@ impl FlowDirector {
             (self.meter_of(Packet::tag_of_flow(policed.flow)), state)
         };
         policed.map(state).collect()
-    }
-
-    /// The tag of a connection that data was written to since the last call, if there is one.
-    pub(crate) fn next_arrival(&mut self) -> Option<u32> {
-        self.arrivals.as_mut()?.pop()
     }
 
     /// The meter of the flow that is known by `tag`.
@@ -279,9 +271,6 @@ impl Director for FlowDirector {
                 meter.on_data(size, size);
             } else if headers.payload > 0 {
                 meter.on_data(size, Bytes::ZERO);
-                if let Some(arrivals) = &mut self.arrivals {
-                    arrivals.push(packet.tag);
-                }
             }
         } else if let (Some(acknowledged), Some(track)) =
             (headers.acknowledged, self.tracks.get_mut(&packet.tag))

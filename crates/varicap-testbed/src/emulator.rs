@@ -103,8 +103,8 @@ pub struct Emulator<D> {
     poll: Poll,
     remote: Remote,
     has_rung: bool,
-    /// In simulated time answers are read by [`crate::lockstep`], which is told what was released on which TUN.
-    lockstep: Option<Vec<bool>>,
+    /// In simulated time [`crate::lockstep`] writes and reads: the packets that it is to write, each with its TUN.
+    outbox: Option<Vec<(usize, Packet)>>,
 }
 
 /// The number of times that the emulator releases packets that have become due before it reads again.
@@ -146,7 +146,7 @@ impl<D: Director> Emulator<D> {
             poll,
             remote: Remote { bell: Arc::new(bell), stopped: Arc::default() },
             has_rung: false,
-            lockstep: None,
+            outbox: None,
         })
     }
 
@@ -264,37 +264,53 @@ impl<D: Director> Emulator<D> {
         }
         let bytes = self.net.pool.get(packet.slot);
         self.director.on_release(due, &packet, bytes);
-        // In simulated time it leaves at the instant itself: to ask would cost more than to carry it.
-        let now = if self.lockstep.is_some() { due } else { self.clock.now() };
-        self.lateness.on_release(due, now);
         let port = usize::from(exit);
+        if let Some(outbox) = &mut self.outbox {
+            // It leaves at the instant itself.
+            self.lateness.on_release(due, due);
+            outbox.push((port, packet));
+            return Ok(());
+        }
+        self.lateness.on_release(due, self.clock.now());
         if self.tuns[port].write(bytes).is_err() {
             self.refused_packets += 1;
         }
         self.net.pool.free(packet.slot);
-        if let Some(released) = &mut self.lockstep {
-            released[port] = true;
-            return Ok(());
-        }
         if packet.is_reverse() {
             return Ok(());
         }
         self.read_port(due, port)
     }
 
-    /// From now on answers are read when they are asked for: by [`Emulator::read_port`].
-    pub(crate) fn answers_when_asked(&mut self) {
-        self.lockstep = Some(vec![false; self.tuns.len()]);
+    /// From now on packets are not written, but kept for [`Emulator::take_released`].
+    pub(crate) fn keep_released(&mut self) {
+        self.outbox = Some(Vec::new());
     }
 
-    /// Whether something was written to TUN number `port` since the last call.
-    pub(crate) fn has_released(&mut self, port: usize) -> bool {
-        self.lockstep.as_mut().is_some_and(|released| std::mem::take(&mut released[port]))
+    /// Exchanges the packets that are to be written, each with its TUN, for an empty `vacant`.
+    pub(crate) fn take_released(&mut self, vacant: &mut Vec<(usize, Packet)>) {
+        debug_assert!(vacant.is_empty());
+        if let Some(outbox) = &mut self.outbox {
+            std::mem::swap(outbox, vacant);
+        }
+    }
+
+    /// Notes what came of a packet that was to be written.
+    pub(crate) fn on_written(&mut self, packet: &Packet, is_written: bool) {
+        self.refused_packets += u64::from(!is_written);
+        self.net.pool.free(packet.slot);
     }
 
     /// The TUNs.
     pub(crate) fn tuns(&self) -> &[Tun] {
         &self.tuns
+    }
+
+    /// Takes a packet that was read from TUN number `port` at `now`.
+    pub(crate) fn take(&mut self, now: Time, port: usize, bytes: &[u8]) -> Result<(), TestbedError> {
+        let (slot, buffer) = self.net.pool.vacant();
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        self.on_read(now, port, slot, bytes.len())
     }
 
     /// Lets the director look for messages at `now`.
@@ -303,24 +319,32 @@ impl<D: Director> Emulator<D> {
     }
 
     /// Reads the packets that a namespace has sent by `now`.
-    pub(crate) fn read_port(&mut self, now: Time, port: usize) -> Result<(), TestbedError> {
+    fn read_port(&mut self, now: Time, port: usize) -> Result<(), TestbedError> {
         loop {
             let (slot, buffer) = self.net.pool.vacant();
-            let Some(bytes) = self.tuns[port].read(buffer).step("read from a TUN device")? else {
-                return Ok(());
-            };
-            let Some(way) = self.director.direct(now, port, bytes) else { continue };
-            let packet = Packet::new(slot, bytes, way.route, way.tag, way.size);
-            if let Some(trace) = &mut self.net.trace {
-                trace.on_sent(now, &packet, bytes);
+            let read = self.tuns[port].read(buffer).step("read from a TUN device")?;
+            let Some(length) = read.map(|bytes| bytes.len()) else { return Ok(()) };
+            self.on_read(now, port, slot, length)?;
+        }
+    }
+
+    /// Sends a packet on its way that was read into the vacant slot of the pool.
+    fn on_read(&mut self, now: Time, port: usize, slot: u32, length: usize) -> Result<(), TestbedError> {
+        let (_, buffer) = self.net.pool.vacant();
+        let bytes = &buffer[..length];
+        let Some(way) = self.director.direct(now, port, bytes) else { return Ok(()) };
+        let packet = Packet::new(slot, bytes, way.route, way.tag, way.size);
+        if let Some(trace) = &mut self.net.trace {
+            trace.on_sent(now, &packet, bytes);
+        }
+        self.net.pool.keep(length);
+        self.exits[usize::from(way.route)] = way.exit;
+        match self.director.entry(&packet) {
+            Some(link) => {
+                self.net.enter(now, self.net.link(link), packet);
+                Ok(())
             }
-            let length = bytes.len();
-            self.net.pool.keep(length);
-            self.exits[usize::from(way.route)] = way.exit;
-            match self.director.entry(&packet) {
-                Some(link) => self.net.enter(now, self.net.link(link), packet),
-                None => self.forward(now, packet)?,
-            }
+            None => self.forward(now, packet),
         }
     }
 }

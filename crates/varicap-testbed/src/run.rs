@@ -213,10 +213,11 @@ fn in_lockstep(
     let endpoints = Endpoints::new(network, places.plan, places.receivers, around)?;
     let mut wire = WireRecorder::new(network, emulator, options);
     let mut hosts = HostsRecorder::new(network, endpoints, options);
-    lockstep::prepare(&mut wire.emulator, &hosts.endpoints)?;
+    let mut desk = lockstep::prepare(&mut wire.emulator, &hosts.endpoints)?;
     clock.wait_for_zero();
     for stop in stops(network, options.series) {
-        let mut both = Lockstep { emulator: &mut wire.emulator, endpoints: &mut hosts.endpoints, clock };
+        let (emulator, endpoints) = (&mut wire.emulator, &mut hosts.endpoints);
+        let mut both = Lockstep { emulator, endpoints, desk: &mut desk, clock };
         if !both.run_until(stop, go_on)? {
             return Err(TestbedError::Interrupted);
         }

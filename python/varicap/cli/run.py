@@ -67,6 +67,30 @@ class Kernel(StrEnum):
     stock = "stock"
 
 
+class Clock(StrEnum):
+    """Whose time the kernel keeps."""
+
+    simulated = "simulated"
+    real = "real"
+
+
+KernelClock = Annotated[
+    Clock | None,
+    typer.Option(
+        "--clock",
+        help="The kernel engine: the time of a kernel that `varicap kernel build` made, or of the one that runs here.",
+        show_default="simulated",
+    ),
+]
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel-name",
+        metavar="NAME",
+        help="The kernel engine in simulated time: this kernel (see `varicap kernel list`).",
+        show_default="the newest",
+    ),
+]
 KernelMode = Annotated[
     Kernel | None,
     typer.Option(
@@ -87,6 +111,8 @@ def run(
     ],
     engine: Annotated[Engine, typer.Option(help="What answers.")] = Engine.sim,
     kernel: KernelMode = None,
+    clock: KernelClock = None,
+    kernel_name: KernelName = None,
     seeds: Annotated[
         int | None,
         typer.Option(min=1, max=MOST_RUNS, help="Replications (default: what the scenario says; in real time 1)."),
@@ -148,8 +174,8 @@ def run(
         _analyse(scenario, output, as_json, strict, say_nothing if quiet else say)
         return
     share = None if precision is None else share_of(precision)
-    if engine is Engine.kernel and seeds is None and share is None and not quiet:
-        say("one run in real time (more with --seeds)")
+    if engine is Engine.kernel and not quiet:
+        _say_which_clock(clock, kernel_name, is_alone=seeds is None and share is None)
     drawn = plot if plot is not None else not as_json
     folder = output or Path("varicap-out") / folder_name(scenario.name)
     kept = output is not None or series or packets or drawn or not as_json
@@ -168,6 +194,8 @@ def run(
                 scenario,
                 engine="sim" if engine is Engine.sim else "kernel",
                 kernel=kernel.value if kernel is not None and engine is Engine.kernel else None,
+                clock=clock.value if clock is not None and engine is Engine.kernel else None,
+                kernel_name=kernel_name if engine is Engine.kernel else None,
                 seeds=seeds,
                 seed=seed,
                 precision=share,
@@ -222,6 +250,16 @@ def run(
     for note in result.summary["notes"]:
         report(f"note: {note}")
     _check_fidelity(result.summary, strict, report)
+
+
+def _say_which_clock(clock: Clock | None, kernel_name: str | None, *, is_alone: bool) -> None:
+    """Say that a run is in real time, and how it need not be."""
+    from varicap import kernels
+
+    if clock is Clock.simulated or kernel_name is not None or (clock is None and kernels.installed()):
+        return
+    how = "" if clock is Clock.real else f": no kernel for simulated time has been built here, which `{kernels.BUILDS}` does"
+    say(f"{'one run ' if is_alone else ''}in real time{' (more with --seeds)' if is_alone else ''}{how}")
 
 
 def _recorded(all_runs: bool, first: bool) -> "Which | None":
@@ -311,9 +349,11 @@ def compare(
     ] = None,
     kernel_seeds: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_RUNS, help="With --fit: runs of the kernel, in real time.", show_default="3"),
+        typer.Option(min=1, max=MOST_RUNS, help="With --fit: runs of the kernel.", show_default="3"),
     ] = None,
     kernel: KernelMode = None,
+    clock: KernelClock = None,
+    kernel_name: KernelName = None,
     set_: SetValue = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the plot (default: varicap-out/NAME).")
@@ -354,6 +394,8 @@ def compare(
             seeds=seeds,
             kernel_seeds=kernel_seeds or 3,
             kernel=None if kernel is None else kernel.value,
+            clock=None if clock is None else clock.value,
+            kernel_name=kernel_name,
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,
@@ -366,6 +408,8 @@ def compare(
             only=asked,
             seeds=seeds,
             kernel=None if kernel is None else kernel.value,
+            clock=None if clock is None else clock.value,
+            kernel_name=kernel_name,
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,

@@ -45,6 +45,8 @@ def run(
     controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = ...,
     queues: "Mapping[str, MakeQueue] | None" = ...,
     kernel: Literal["classic", "stock"] | None = ...,
+    clock: Literal["simulated", "real"] | None = ...,
+    kernel_name: str | None = ...,
     jobs: int | None = ...,
     max_memory: str | None = ...,
     max_time: str | None = ...,
@@ -69,6 +71,8 @@ def run(
     controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = ...,
     queues: "Mapping[str, MakeQueue] | None" = ...,
     kernel: Literal["classic", "stock"] | None = ...,
+    clock: Literal["simulated", "real"] | None = ...,
+    kernel_name: str | None = ...,
     jobs: int | None = ...,
     max_memory: str | None = ...,
     max_time: str | None = ...,
@@ -92,6 +96,8 @@ def run(
     controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = None,
     queues: "Mapping[str, MakeQueue] | None" = None,
     kernel: Literal["classic", "stock"] | None = None,
+    clock: Literal["simulated", "real"] | None = None,
+    kernel_name: str | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -103,9 +109,10 @@ def run(
 ) -> "Result | ModelResult":
     """Answer a scenario.
 
-    ``sim`` simulates it and takes all options but `kernel`; `varicap.engines.sim.run` explains them.
-    ``model`` picks the analysis whose assumptions hold; of the options it uses `overrides` only.  ``kernel`` runs
-    Linux's TCP over the same links in real time, and takes the options of `varicap.kernel.run`.  Raises
+    ``sim`` simulates it and takes all options but `kernel`, `clock` and `kernel_name`; `varicap.engines.sim.run`
+    explains them.  ``model`` picks the analysis whose assumptions hold; of the options it uses `overrides` only.
+    ``kernel`` runs Linux's TCP over the same links, in simulated or real time, and takes the options of
+    `varicap.kernel.run`.  Raises
     `NotApplicableError` where an engine cannot answer this scenario, `MachineLacksError` where this machine cannot run
     it.
 
@@ -119,13 +126,16 @@ def run(
     >>> run("examples/fixed.toml", engine="model").summary["flows"][0]["model"]
     'sawtooth'
     """
-    options = {name: value for name, value in locals().items() if name not in ("scenario", "engine", "kernel", "save")}
+    of_kernel = {"kernel": kernel, "clock": clock, "kernel_name": kernel_name}
+    left_out = ("scenario", "engine", "save", *of_kernel)
+    options = {name: value for name, value in locals().items() if name not in ("of_kernel", "left_out", *left_out)}
     if engine not in ENGINES:
         raise ValueError(f"the engine is one of {', '.join(ENGINES)}, not {engine!r}")
-    if kernel is not None:
-        if engine != "kernel":
-            raise ValueError(f"`kernel` is for engine='kernel', not {engine!r}")
-        options["kernel"] = kernel
+    for name, value in of_kernel.items():
+        if value is not None:
+            if engine != "kernel":
+                raise ValueError(f"`{name}` is for engine='kernel', not {engine!r}")
+            options[name] = value
     answered: Result | ModelResult = import_module(f"varicap.engines.{engine}").run(scenario, **options)
     if folder is not None and save:
         answered.save(folder)

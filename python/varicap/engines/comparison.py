@@ -81,6 +81,8 @@ def compare(
     seeds: int | None = None,
     overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     kernel: Literal["classic", "stock"] | None = None,
+    clock: Literal["simulated", "real"] | None = None,
+    kernel_name: str | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -92,7 +94,8 @@ def compare(
     ``custom = "bbr"``, exists in the kernel only.
 
     `kernel` says how much of itself the kernel keeps, by default what fits the stacks of the flows (see
-    `varicap.kernel`).  `max_memory` and `max_time` limit each
+    `varicap.kernel`), `clock` and `kernel_name` in which time and which kernel; in simulated time it runs the same
+    `seeds` as the simulator, in real time one.  `max_memory` and `max_time` limit each
     engine that runs packets: `LimitError`.
 
     >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})
@@ -103,7 +106,16 @@ def compare(
     limits = {"max_memory": max_memory, "max_time": max_time}
     options: dict[Engine, dict[str, Any]] = {
         "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress, **limits},
-        "kernel": {"series": "first", "kernel": kernel, "progress": progress, **limits},
+        "kernel": {
+            "seeds": None if clock == "real" else seeds,
+            "series": "first",
+            "kernel": kernel,
+            "clock": clock,
+            "kernel_name": kernel_name,
+            "jobs": jobs,
+            "progress": progress,
+            **limits,
+        },
     }
     answers: dict[str, Result | ModelResult | str] = {}
     missing: _core.MissingControlError | None = None

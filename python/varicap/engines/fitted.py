@@ -167,6 +167,8 @@ def compare_fit(
     kernel_seeds: int = 3,
     overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     kernel: Literal["classic", "stock"] | None = None,
+    clock: Literal["simulated", "real"] | None = None,
+    kernel_name: str | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -183,8 +185,8 @@ def compare_fit(
     seeds
         Replications of the simulator; the scenario's if None.
     kernel_seeds
-        Runs of the kernel, each in real time: the first ones of the simulator.
-    only, overrides, kernel, jobs, max_memory, max_time, progress
+        Runs of the kernel: the first ones of the simulator.
+    only, overrides, kernel, clock, kernel_name, jobs, max_memory, max_time, progress
         As in `varicap.compare`.
 
     Raises
@@ -207,12 +209,20 @@ def compare_fit(
     chains = _with_chains(loaded, fits)
     limits = {"max_memory": max_memory, "max_time": max_time}
     simulated = {"seeds": seeds, "jobs": jobs, "progress": progress, **limits}
-    in_real_time = {"seeds": kernel_seeds, "kernel": kernel, "progress": progress, **limits}
+    in_kernel = {
+        "seeds": kernel_seeds,
+        "kernel": kernel,
+        "clock": clock,
+        "kernel_name": kernel_name,
+        "jobs": jobs,
+        "progress": progress,
+        **limits,
+    }
     asked: tuple[tuple[Answer, engines.Engine, _core.Scenario, dict[str, Any]], ...] = (
         ("model, fit", "model", chains, {}),
         ("sim, fit", "sim", chains, simulated),
         ("sim, trace", "sim", loaded, simulated),
-        ("kernel, trace", "kernel", loaded, in_real_time),
+        ("kernel, trace", "kernel", loaded, in_kernel),
     )
     answers: dict[Answer, Result | ModelResult | str] = {}
     for name, engine, of, options in asked:

@@ -1,8 +1,10 @@
-"""The kernel engine: a scenario's flows as Linux's own TCP, over the simulator's links, in real time.
+"""The kernel engine: a scenario's flows as Linux's own TCP, over the simulator's links.
 
-Each run goes in a process of its own, which the kernel kills if this one dies; its network namespaces and devices go
-with it.  No root is needed, except for congestion controls that are brought into the kernel (``ratcp``); with root the
-emulator also goes before other programs, which makes it more exact.
+In simulated time each run has a kernel of its own, one that `varicap kernel build` made, as an ordinary process
+(`varicap.engines.guests`): the same run gives the same bytes, however busy the machine is, and needs no rights.  In real
+time it is the kernel that runs here: each run goes in a process of its own, which the kernel kills if this one dies; its
+network namespaces and devices go with it.  No root is needed, except for congestion controls that are brought into the
+kernel (``ratcp``); with root the emulator also goes before other programs, which makes it more exact.
 """
 
 import json
@@ -11,20 +13,25 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import varicap._core as _core
+from varicap import kernels
+from varicap.engines import guests
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
 from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.results import watch
-from varicap.results.manifest import Request, Which, small_files
+from varicap.results.manifest import GuestKernel, Request, Which, small_files
 from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
+
+Clock: TypeAlias = Literal["simulated", "real"]
+"""``simulated`` is the time of a kernel that was built for it, ``real`` that of the kernel that runs here."""
 
 Mode: TypeAlias = Literal["classic", "stock"]
 """``classic`` brings Linux as close to the standards as it can be brought, ``stock`` leaves its recovery, timers and
@@ -44,6 +51,8 @@ def run(
     seeds: int | None = None,
     seed: int | None = None,
     kernel: Mode | None = None,
+    clock: Clock | None = None,
+    kernel_name: str | None = None,
     precision: float | None = None,
     max_seeds: int = 1000,
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
@@ -59,37 +68,43 @@ def run(
     folder: str | Path | None = None,
     notify: Callable[[str], None] = warnings.warn,
 ) -> Result:
-    """Run a scenario's flows with Linux's TCP: `seeds` runs in real time (by default one), one after the other.
+    """Run a scenario's flows with Linux's TCP, in `clock` time: ``simulated`` where a kernel was built for it.
 
-    The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  The summary's
-    ``fidelity`` says how exactly time was kept, whether the runs are valid, and what the kernel does otherwise than the
-    scenario says.  `kernel` is the mode, by default the one that `fitting` returns.  `jobs` has no effect.  `live` is
-    called with the state of the run (see `varicap.watch`).  `packets` logs what the links did to each packet, with the
-    numbers, windows and flags of its real headers.  Runs that would need more than `max_memory` or, in real time,
-    `max_time`, all together, are refused, and stopped when they do so: `LimitError`, or
-    `varicap.errors.StoppedRunsError` with the result of those that were finished.  A `folder` keeps finished runs while
-    others go on, as `varicap.engines.sim.run` says.  Raises `NotApplicableError` with key, value and reason where the
-    kernel cannot do what the scenario says, `MachineLacksError` where this machine cannot run it.
+    The same seed gives the same capacity and the same losses as in the simulator, packet by packet.  `kernel` is the
+    mode, by default the one that `fitting` returns.  In simulated time `seeds` (by default what the scenario says) runs
+    go `jobs` at a time, each in the kernel called `kernel_name` (by default the newest that was built), and the same
+    call gives the same bytes.  In real time runs of the kernel that runs here, by default one, go one after the other;
+    the summary's ``fidelity`` says how exactly time was kept, and whether the runs are valid.  In both it says what the
+    kernel does otherwise than the scenario says.  `live` is called with the state of the run (see `varicap.watch`).
+    `packets` logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs that
+    would need more than `max_memory` or `max_time`, all together, are refused, and stopped when they do so:
+    `LimitError`, or `varicap.errors.StoppedRunsError` with the result of those that were finished; in simulated time
+    they are the memory and the processor time of all guests.  A `folder` keeps finished runs while others go on, as
+    `varicap.engines.sim.run` says.  Raises `NotApplicableError` with key, value and reason where the kernel cannot do
+    what the scenario says, `MachineLacksError` where this machine cannot run it.
     """
-    del jobs  # runs beside each other would disturb each other
     if sys.platform != "linux":
         raise MachineLacksError("the kernel engine needs Linux")
     loaded = load(scenario, overrides)
     kernel = kernel or fitting(loaded)
     base_seed = loaded.seed if seed is None else seed
-    wanted = 1 if seeds is None else seeds
+    guest = _guest(clock, kernel_name)
+    wanted = seeds if seeds is not None else 1 if guest is None else loaded.seeds
     if wanted < 1:
         raise ValueError(f"a scenario runs at least once, not {wanted} times")
     if controls:
         raise NotApplicableError("the kernel engine: congestion controls in Python are for the simulator")
     if queues:
         raise NotApplicableError("the kernel engine: queues in Python are for the simulator")
-    with _explained():
-        _core.kernel_check(loaded, kernel)
+    if guest is None:
+        with _explained():
+            _core.kernel_check(loaded, kernel)
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
     budget = _core.Budget(max_memory, max_time)
     named = small_files(loaded)
+    # In real time, runs beside each other would disturb each other.
+    workers = 1 if guest is None else jobs or os.cpu_count() or 1
 
     def batch(first: int, count: int, before: int, total: int) -> _core.Results:
         # A precision adds runs, which have the same time as all.
@@ -97,24 +112,44 @@ def run(
             budget,
             loaded,
             runs=total,
-            jobs=1,
+            jobs=workers,
             series=below(series, total),
             packets=below(packets, total),
-            real_time=True,
+            real_time=guest is None,
         )
 
         def report(share: float, done: int) -> None:
-            budget.check_spent()
             if watched is not None:
                 watched((before + share) / total, before + done, total)
 
-        replications = range(first, first + count)
+        asked = {
+            "scenario": loaded.to_json(),
+            "name": loaded.name,
+            "base_dir": loaded.base_dir,
+            "seed": base_seed,
+            "mode": kernel,
+            "live": live is not None,
+        }
         recorded = below(series, first + count), below(packets, first + count)
-        keep = None if kept is None or is_alone else kept.add
-        return _run_all(loaded, base_seed, replications, kernel, recorded, max_memory, report, keep, live)
+        replications = range(first, first + count)
+        if guest is None:
+            messages = _in_real_time(asked, replications, recorded, max_memory, budget)
+        else:
+            messages = _in_guests(guest, asked, replications, recorded, workers, guests.limits(max_memory, max_time))
+        return _collected(loaded, count, messages, report, None if kept is None or is_alone else kept.add, live)
 
     def asked(runs: int) -> Request:
-        return Request(loaded, base_seed, runs, series, packets, engine="kernel", kernel=kernel, files=named)
+        return Request(
+            loaded,
+            base_seed,
+            runs,
+            series,
+            packets,
+            engine="kernel",
+            kernel=kernel,
+            guest=None if guest is None else GuestKernel(guest.name, guest.release, guest.digest),
+            files=named,
+        )
 
     def made(results: _core.Results) -> Result:
         return Result(asked(results.runs), results)
@@ -124,7 +159,18 @@ def run(
         keeping(folder, partial(asked, wanted), notify, is_alone=is_alone) as kept,
         shown(progress, loaded.name) as watched,
     ):
-        return replicate(batch, wanted, precision, max_seeds, made, kept=kept)
+        return replicate(batch, wanted, precision, max_seeds, made, workers, kept)
+
+
+def _guest(clock: Clock | None, name: str | None) -> kernels.Kernel | None:
+    """The kernel for simulated time; none if the time is to be real."""
+    if clock == "real":
+        if name is not None:
+            raise ValueError(f"in real time the kernel is the one that runs here, not {name!r}")
+        return None
+    if clock not in (None, "simulated"):
+        raise ValueError(f"the clock is simulated or real, not {clock!r}")
+    return None if clock is None and name is None and not kernels.installed() else kernels.find(name)
 
 
 @contextmanager
@@ -145,41 +191,78 @@ def probe() -> list[tuple[str, str | None, str]]:
     return [tuple(one) for message, _ in _ask({"probe": True}) for one in message["found"]]
 
 
-def _run_all(
-    scenario: _core.Scenario,
-    seed: int,
+Message: TypeAlias = dict[str, Any]
+
+
+def _in_real_time(
+    asked: dict[str, Any],
     replications: range,
-    mode: Mode,
     recorded_below: tuple[int, int],
     max_memory: str | None,
+    budget: _core.Budget,
+) -> Iterator[tuple[int, Message]]:
+    """Run replications one after the other: what the process says that does so, each with the replication."""
+    request = {
+        **asked,
+        "first": replications.start,
+        "count": len(replications),
+        "series_below": recorded_below[0],
+        "packets_below": recorded_below[1],
+        "max_memory": max_memory,
+    }
+    under_way = replications.start
+    for message, data in _ask(request):
+        budget.check_spent()
+        yield under_way, {**message, "data": data} if data else message
+        under_way += bool(data)
+
+
+def _in_guests(
+    guest: kernels.Kernel,
+    asked: dict[str, Any],
+    replications: range,
+    recorded_below: tuple[int, int],
+    jobs: int,
+    look: Callable[[float, int], None],
+) -> Iterator[tuple[int, Message]]:
+    """Run replications in guests, `jobs` at a time: what they say, each with the replication."""
+
+    def request(replication: int) -> dict[str, Any]:
+        series, packets = (replication < below for below in recorded_below)
+        return {**asked, "series": series, "packets": packets}
+
+    for replication, message in guests.serve(guest, replications, request, jobs, look):
+        if "error" in message:
+            with _explained():
+                raise getattr(_core, message["error"])(message["text"])
+        yield replication, message
+
+
+def _collected(
+    scenario: _core.Scenario,
+    count: int,
+    messages: Iterator[tuple[int, Message]],
     report: Callable[[float, int], None],
     keep: Callable[[list[tuple[int, bytes]]], None] | None,
     live: watch.Watch | None,
 ) -> _core.Results:
-    request = {
-        "scenario": scenario.to_json(),
-        "name": scenario.name,
-        "base_dir": scenario.base_dir,
-        "seed": seed,
-        "first": replications.start,
-        "count": len(replications),
-        "mode": mode,
-        "series_below": recorded_below[0],
-        "packets_below": recorded_below[1],
-        "max_memory": max_memory,
-        "live": live is not None,
-    }
-    runs: list[bytes] = []
-    for message, data in _ask(request):
-        if live is not None and "samples" in message:
-            watch.report(live, message["samples"])
-            continue
-        if data:
-            if keep is not None:
-                keep([(replications[len(runs)], data)])
-            runs.append(data)
-        report(len(runs) + message.get("share", 0.0), len(runs))
-    return _core.results(scenario, runs)
+    """The results of `count` runs, from what is said of them while they go on."""
+    runs: dict[int, bytes] = {}
+    shares: dict[int, float] = {}
+    with closing(messages):
+        for replication, message in messages:
+            if live is not None and "samples" in message:
+                watch.report(live, message["samples"])
+                continue
+            if "data" in message:
+                runs[replication] = message["data"]
+                if keep is not None:
+                    keep([(replication, message["data"])])
+            shares[replication] = 1.0 if replication in runs else message.get("share", 0.0)
+            report(sum(shares.values()), len(runs))
+            if len(runs) == count:
+                break
+    return _core.results(scenario, [runs[replication] for replication in sorted(runs)])
 
 
 def _ask(request: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bytes]]:

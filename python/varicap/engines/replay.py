@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import varicap._core as _core
+from varicap.engines import run
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
-from varicap.engines.sim import run
+from varicap.errors import MachineLacksError
 from varicap.results.manifest import ManifestError, read_manifest, values_sha256, with_traces_beside
 from varicap.statistics import Progress
 
@@ -57,8 +58,10 @@ def replay(
         scenario = load(with_traces_beside(path, recorded), base_dir=path.parent)
     except _core.ScenarioError as error:
         raise ManifestError(f"{path}: its scenario: {error}") from None
+    options = _kernel(path, recorded)
     result = run(
         scenario,
+        **options,
         seed=recorded["seed"],
         seeds=recorded["runs"],
         series=recorded["series"],
@@ -76,6 +79,23 @@ def replay(
     return Replay(path, comparisons, recorded["software"]["varicap"])
 
 
+def _kernel(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
+    """The options of a run in the simulated time of a kernel, which has to be there; none for the simulator."""
+    if recorded["engine"] == "sim":
+        return {}
+    from varicap import kernels
+
+    guest = recorded["guest"]
+    what = f"it ran in the kernel {guest['name']} ({guest['release']}, {guest['digest'][:12]})"
+    try:
+        there = kernels.find(guest["name"])
+    except MachineLacksError as error:
+        raise ManifestError(f"{path}: {what}: {error}") from None
+    if there.digest != guest["digest"]:
+        raise ManifestError(f"{path}: {what}; here {there.name} is another one ({there.release}, {there.digest[:12]})")
+    return {"engine": "kernel", "kernel": recorded["kernel"], "clock": "simulated", "kernel_name": there.name}
+
+
 def _compared(file: str, rows: pa.Table | None, digests: dict[str, Any]) -> Comparison:
     """A table of the repetition beside its digests; nothing is written, whatever the manifest calls it."""
     if rows is None:
@@ -88,9 +108,11 @@ def _compared(file: str, rows: pa.Table | None, digests: dict[str, Any]) -> Comp
 
 def _read(path: Path) -> dict[str, Any]:
     recorded = read_manifest(path)
-    if recorded["engine"] == "kernel":
+    if recorded["engine"] == "kernel" and recorded.get("guest") is None:
         raise ManifestError(f"{path}: a run in real time (engine kernel) cannot be repeated to the byte")
-    if recorded["engine"] != "sim":
+    if recorded["engine"] == "kernel" and recorded.get("kernel") not in ("classic", "stock"):
+        raise ManifestError(f"{path}: `kernel` is neither classic nor stock")
+    if recorded["engine"] not in ("sim", "kernel"):
         raise ManifestError(f"{path}: `engine` is {recorded['engine']}, which this varicap does not have")
     if recorded["python_controls"]:
         names = ", ".join(recorded["python_controls"])

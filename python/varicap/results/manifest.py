@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -27,6 +27,8 @@ MANIFEST_VERSION = 1
 
 _SHAPE = {
     "engine": str,
+    "kernel": Maybe(str),
+    "guest": Maybe({"name": str, "release": str, "digest": str}),
     "scenario": dict,
     "seed": Whole(0, 2**64 - 1),
     "runs": Whole(1, 2**32 - 1),
@@ -54,6 +56,16 @@ class ManifestError(FolderError):
 
 
 @dataclass(frozen=True)
+class GuestKernel:
+    """A kernel in whose simulated time runs went."""
+
+    name: str
+    release: str
+    digest: str
+    """Of what it was built from."""
+
+
+@dataclass(frozen=True)
 class Request:
     """What makes a run: the same request gives the same results on any machine, if it is simulated."""
 
@@ -66,6 +78,8 @@ class Request:
     engine: Literal["sim", "kernel"] = "sim"
     kernel: str | None = None
     """How much of itself the kernel kept, if it ran the flows."""
+    guest: GuestKernel | None = None
+    """The kernel, if they went in its simulated time."""
     files: tuple[tuple[str, Path, str], ...] = ()
     """What `small_files` found when the runs began."""
 
@@ -103,6 +117,7 @@ def describe(request: Request, traces: dict[str, Any], tables: dict[str, Any]) -
         "manifest_version": MANIFEST_VERSION,
         "engine": request.engine,
         **({} if request.kernel is None else {"kernel": request.kernel}),
+        **({} if request.guest is None else {"guest": asdict(request.guest)}),
         "scenario": json.loads(request.scenario.to_json()),
         "seed": request.seed,
         "runs": request.runs,

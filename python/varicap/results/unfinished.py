@@ -15,6 +15,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -41,7 +42,8 @@ def plan_of(request: Request) -> dict[str, Any]:
         "version": _core.__version__,
         # What is built twice of one version may still differ.
         "core": {"bytes": core.st_size, "mtime_ns": core.st_mtime_ns},
-        "linux": platform.release() if request.engine == "kernel" else None,
+        "linux": platform.release() if request.engine == "kernel" and request.guest is None else None,
+        "guest": None if request.guest is None else asdict(request.guest),
         "engine": request.engine,
         "kernel": request.kernel,
         "scenario": json.loads(request.scenario.to_json()),

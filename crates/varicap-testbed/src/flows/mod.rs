@@ -36,6 +36,8 @@ const SAMPLE: Span = Span::from_millis(10);
 const SAMPLED_AT_ONCE: usize = 100;
 /// The amount of data written at a time [B].
 const CHUNK: usize = 65_536;
+/// The amount of data read at a time [B].
+const MOST_AT_ONCE: usize = 1 << 20;
 /// The amount of unsent data that all connections may have in the kernel [B], and bounds for each.
 const UNSENT_OF_ALL: u64 = 64 << 20;
 const LEAST_UNSENT: u64 = 64 << 10;
@@ -321,7 +323,10 @@ impl Endpoints {
                 DATAGRAMS => self.receive_datagrams(slot as u16, now()),
                 kind if !self.is_there(slot, generation) => debug_assert!(kind < LISTENER),
                 SENDER => self.on_sender(slot, ready.readable, now)?,
-                _ => self.on_receiver(slot, now()).map(drop)?,
+                _ => {
+                    self.stirred[RECEIVERS] = true;
+                    self.on_receiver(slot, now())?;
+                }
             }
         }
         Ok(has_expired)
@@ -480,23 +485,32 @@ impl Endpoints {
         self.write(slot)
     }
 
-    /// Reads what has arrived at the receiver of a connection; returns whether there was something.
-    fn on_receiver(&mut self, slot: u32, now: Time) -> Result<bool, TestbedError> {
-        const MOST_AT_ONCE: usize = 1 << 20;
-        let Some(connection) = &mut self.connections[slot as usize] else { return Ok(false) };
-        let Some(receiver) = &connection.receiver else { return Ok(false) };
-        self.stirred[RECEIVERS] = true;
-        let count = match sys::discard(receiver, MOST_AT_ONCE) {
+    /// Reads what has arrived at the receiver of a connection.
+    fn on_receiver(&mut self, slot: u32, now: Time) -> Result<(), TestbedError> {
+        let Some(connection) = &self.connections[slot as usize] else { return Ok(()) };
+        let Some(receiver) = &connection.receiver else { return Ok(()) };
+        let read = sys::discard(receiver, MOST_AT_ONCE);
+        self.on_discarded(slot, now, read)
+    }
+
+    /// Notes what came of reading at the receiver of a connection.
+    fn on_discarded(
+        &mut self,
+        slot: u32,
+        now: Time,
+        read: std::io::Result<usize>,
+    ) -> Result<(), TestbedError> {
+        let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
+        let Some(receiver) = &connection.receiver else { return Ok(()) };
+        let count = match read {
             Ok(0) | Err(_) if connection.outbox.has_ended => {
+                self.stirred[RECEIVERS] = true;
                 connection.receiver = None;
                 let passes_end = self.openings.is_relayed(connection.group) && !connection.app.is_transfer();
-                if passes_end {
-                    self.relay(now, slot, 0)?;
-                }
-                return Ok(true);
+                return if passes_end { self.relay(now, slot, 0) } else { Ok(()) };
             }
             Ok(count) => count as u64,
-            Err(_) => return Ok(false),
+            Err(_) => return Ok(()),
         };
         sockets::clamp_window(receiver, &self.plans[usize::from(connection.group)]).step("limit a window")?;
         let due_before = connection.app.poll_at();
@@ -515,7 +529,7 @@ impl Endpoints {
         if self.openings.is_relayed(group) && count > 0 {
             self.relay(now, slot, count)?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Passes `count` bytes that a connection has just delivered to the connection that relays them.

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "system calls")]
 
 mod process;
+mod ring;
 mod socket;
 mod waiting;
 
@@ -11,6 +12,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 pub use process::*;
+pub use ring::*;
 pub use socket::*;
 pub use waiting::*;
 

@@ -42,6 +42,11 @@ impl Clock {
         Time::from_nanos(monotonic().saturating_sub(self.zero))
     }
 
+    /// An instant of this clock on the monotonic clock [ns].
+    pub fn at(&self, time: Time) -> u64 {
+        self.zero.saturating_add(time.as_nanos())
+    }
+
     /// Sleeps until time zero.
     pub fn wait_for_zero(&self) {
         std::thread::sleep(Duration::from_nanos(self.zero.saturating_sub(monotonic())));
@@ -83,11 +88,6 @@ impl Timer {
             libc::timerfd_settime(self.fd.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut())
         })?;
         Ok(())
-    }
-
-    /// Notes an expiry. The descriptor stays readable until the timer is armed again.
-    pub fn has_expired(&mut self) {
-        self.armed = Time::NEVER;
     }
 
     /// Acknowledges an expiry, so that the descriptor is no longer readable.
@@ -223,6 +223,11 @@ impl Poll {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// The descriptor that is readable when there is something to [`wait`](Poll::wait) for.
+    pub fn handle(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 
     /// The descriptor with index `index` among those that are ready.

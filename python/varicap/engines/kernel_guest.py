@@ -1,0 +1,76 @@
+"""The first process of a guest: runs one replication in simulated time, and ends the guest.
+
+It is started by a kernel that has just been booted, by the path of this file, and has no varicap but the extension module
+beside it: what is not imported need not be read through the guest, which takes longer than on the host.  Messages go
+over two pipes of the host, by the host audio driver of User-mode Linux, which reads and writes what its parameter names:
+simulated time stands still meanwhile, so that nothing depends on how fast the host is.
+"""
+
+import marshal
+import os
+import sys
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+
+_DEVICE = "/dev/dsp"
+_PARAMETER = "/sys/module/hostaudio/parameters/dsp"
+_PIECE = 65_536
+
+
+def _core(path):  # noqa: ANN001, ANN202 - see above
+    loader = ExtensionFileLoader("varicap._core", path)
+    module = module_from_spec(spec_from_loader("varicap._core", loader))
+    loader.exec_module(module)
+    return module
+
+
+def _received():  # noqa: ANN202
+    """The request: its length in eight bytes, and the request."""
+    device = os.open(_DEVICE, os.O_RDONLY)
+    data = b""
+    while len(data) < 8 or len(data) < 8 + int.from_bytes(data[:8], "little"):
+        data += os.read(device, _PIECE)
+    os.close(device)
+    return marshal.loads(data[8:])  # noqa: S302 - of the process that started this guest
+
+
+def main():  # noqa: ANN201
+    """Serve the request."""
+    core = _core(sys.argv[1])
+    core.kernel_settle()
+    request = _received()
+    with open(_PARAMETER, "w") as parameter:  # noqa: PTH123
+        parameter.write(request["answers"])
+    device = os.open(_DEVICE, os.O_WRONLY)
+
+    def send(message):  # noqa: ANN001, ANN202
+        data = marshal.dumps(message)
+        data = len(data).to_bytes(8, "little") + data
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            while piece:
+                piece = piece[os.write(device, piece) :]
+
+    try:
+        scenario = core.Scenario.from_json(request["scenario"], request["name"], request["base_dir"], [])
+        data = core.kernel_run(
+            scenario,
+            seed=request["seed"],
+            replication=request["replication"],
+            mode=request["mode"],
+            series=request["series"],
+            packets=request["packets"],
+            simulated=True,
+            progress=lambda share, _: send({"share": share}),
+            live=(lambda samples: send({"samples": samples})) if request["live"] else None,
+        )
+        send({"data": data})
+    except (core.KernelCannotError, core.KernelLacksError, core.RunError, core.ScenarioError) as error:
+        send({"error": type(error).__name__, "text": str(error)})
+    except BaseException as error:  # noqa: BLE001 - nobody else would hear of it
+        send({"error": "RunError", "text": f"{type(error).__name__}: {error}"})
+    core.kernel_power_off()
+
+
+if __name__ == "__main__":
+    main()
