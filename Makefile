@@ -57,7 +57,7 @@ beside = $(MAKE) --no-print-directory --jobs 2
 # Programs of Rust tests in real time.
 REAL_TIME := $(basename $(notdir $(wildcard crates/varicap-testbed/tests/*.rs)))
 
-.PHONY: help setup web explore test-web run quick test test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup kernel web explore test-web run quick test test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -112,6 +112,9 @@ $(COMPILED)%: $(COMPILER) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pypr
 $(EXTENSION)%: $(PACKAGES) $(COMPILED)%
 	$(BIN)/maturin develop --profile $* --quiet $(call extension,$*)
 	@rm -f $(EXTENSION)* && touch $@
+
+kernel: $(ANY) ## a Linux kernel for simulated time, in the user's cache: from Debian's package, or SOURCE=DIR NAME=…
+	$(BIN)/varicap kernel build $(SOURCE:%=--source %) $(NAME:%=--name %)
 
 web: $(PAGE) ## the laboratory in a browser, into web/dist: one file that any host can serve (varicap explore opens it)
 

@@ -27,7 +27,7 @@ FLOORS = (
     ("explore",),
     ("engines", "templates"),
     ("results",),
-    ("traces",),
+    ("kernels", "traces"),
     ("_blas", "_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "units"),
     ("_core",),
 )

@@ -63,3 +63,11 @@ def test_what_runs_in_the_kernel_has_a_licence_that_linux_accepts_and_the_pages_
     assert "RATCP in the kernel is varicap's own and is under GPL-2.0 alone" in PAGE
     readme = (ROOT / "README.md").read_text().partition("## Licence")[2]
     assert "`crates/varicap-testbed/bpf`), which is under GPL-2.0" in readme
+
+
+def test_what_is_added_to_a_kernel_is_under_its_licence() -> None:
+    added = [path for path in (ROOT / "python/varicap/kernels/source/arch").rglob("*") if path.is_file()]
+    assert len(added) > 8
+    for path in added:
+        assert path.read_text().splitlines()[0].strip("/*# ") == "SPDX-License-Identifier: GPL-2.0", path
+    assert "`python/varicap/kernels/source`" in PAGE

@@ -62,6 +62,9 @@ RATCP in the kernel is varicap's own and is under GPL-2.0 alone, since Linux run
 a licence that is compatible with its own. The module carries it compiled, as data that it hands to the kernel, and
 links nothing of it; its source is `crates/varicap-testbed/bpf`, in each source distribution.
 
+What varicap adds to a kernel that `varicap kernel build` makes (`python/varicap/kernels/source`, and RATCP) is under
+GPL-2.0, too: it becomes part of Linux on the machine of whoever builds one. Packages carry it as text, and no kernel.
+
 """
 PYTHON = """\
 ## Python packages

@@ -733,6 +733,9 @@ class KernelTimers:
     def cancel_all(self) -> None:
         """Cancel each of them."""
 
+def ratcp_program() -> str:
+    """RATCP's program in C, which a kernel for simulated time has built in."""
+
 def kernel_check(scenario: Scenario, mode: str) -> None:
     """Raise if the kernel cannot do what the scenario says."""
 

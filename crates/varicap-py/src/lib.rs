@@ -93,6 +93,12 @@ mod _core {
         super::episodes::described(&varicap_tcp::congestion::OBSERVED)
     }
 
+    /// RATCP's program in C, which a kernel for simulated time has built in.
+    #[pyfunction]
+    fn ratcp_program() -> &'static str {
+        include_str!("../../varicap-testbed/bpf/ratcp.bpf.c")
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -57,6 +57,7 @@ GROUPS = {
         "and show the first difference."
     },
     "shell": {"shell": "Run any program behind the emulated link."},
+    "kernel": {"kernel": "Linux kernels for simulated time: built from a package or a source tree, listed, removed."},
     "bench": {
         "bench": "Measure the engine: CPU time and instructions per delivered packet, packets per CPU second, memory."
     },

@@ -98,6 +98,10 @@ def doctor(
     typer.echo(f"{'cores':<14} {found['cores']}")
     typer.echo(f"{'engines':<14} {', '.join(name for name, there in found['engines'].items() if there)}")
     typer.echo(f"{'controls':<14} {' '.join(kernel['congestion_controls']) or 'unknown'} (of the kernel)")
+    built = [f"{one['name']} (Linux {one['release']}, {one['digest']})" for one in kernel["kernels"]]
+    typer.echo(f"{'kernels':<14} {', '.join(built) or 'none for simulated time'}")
+    if not built:
+        typer.echo(f"{'':<14} → varicap kernel build")
     for check in checks:
         state = "yes" if check.ok else "no" if check.is_needed else "no (not needed)"
         typer.echo(f"{check.name:<22} {state}{': ' + check.says if check.says else ''}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import varicap._core as _core
+from varicap import kernels
 from varicap.engines import kernel
 from varicap.errors import MachineLacksError
 
@@ -113,5 +114,9 @@ def to_dict(found: list[Check]) -> dict[str, Any]:
             for check in found
         ],
         "congestion_controls": congestion_controls(),
+        "kernels": [
+            {"name": one.name, "release": one.release, "digest": one.digest, "controls": one.controls}
+            for one in kernels.installed()
+        ],
         "version": _core.__version__,
     }
