@@ -561,6 +561,9 @@ class DelayedAck(Part):
 AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
 """When the receiver acknowledges."""
 
+SackList: TypeAlias = Literal["held", "linux"]
+"""Which SACK blocks a receiver reports."""
+
 Bytes: TypeAlias = str
 """An amount of data with its unit, such as "64 kB"."""
 
@@ -688,6 +691,11 @@ class Tcp(Part):
     """Whether the receiver reports in its first SACK block what arrived twice (RFC 2883), if `recovery` uses SACK.
 
     Default: by the stack; `rfc` has false.
+    """
+    sack_list: SackList | None = None
+    """Which blocks a receiver reports of what it holds out of order, if `recovery` uses SACK.
+
+    Default: by the stack; `rfc` has held.
     """
     mss: Bytes | None = None
     """Largest payload of a segment [B]. Default: by the stack; `rfc` has 1460 B (Ethernet without options)."""

@@ -212,8 +212,8 @@ class _RealTime(Bench):
             jobs = failed + self._run(alone, 1)
 
     def _simulate(self, jobs: Sequence[_Job]) -> None:
-        with pool(os.cpu_count() or 1) as pool:
-            found = pool.map(lambda job: _simulate(job.scenario, job.seed, job.case), jobs)
+        with pool(os.cpu_count() or 1) as threads:
+            found = threads.map(lambda job: _simulate(job.scenario, job.seed, job.case), jobs)
             for job, flows in zip(jobs, found, strict=True):
                 self._simulated[job.case.key, job.seed] = flows
 
@@ -222,11 +222,11 @@ class _RealTime(Bench):
         waiting = iter(jobs)
         failed: list[_Job] = []
         under_way: dict[Future[tuple[Flows | None, list[str]]], _Job] = {}
-        with pool(width) as pool:
+        with pool(width) as threads:
             try:
                 while True:
                     while len(under_way) < width and (job := self._start(waiting)) is not None:
-                        under_way[pool.submit(self._real, job)] = job
+                        under_way[threads.submit(self._real, job)] = job
                     if not under_way:
                         return failed
                     ended, _ = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)

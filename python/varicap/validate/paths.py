@@ -87,8 +87,8 @@ class Case:
         return self.rate_mbps > _FAST_MBPS
 
     def lasting(self, seconds: float) -> "Case":
-        """This case, cut off after so many seconds [s]."""
-        return replace(self, scenario={**self.scenario, "duration": f"{seconds:g} s"})
+        """This case from the start, cut off after so many seconds [s]."""
+        return replace(self, scenario={**self.scenario, "warmup": "0 s", "duration": f"{seconds:g} s"})
 
     def load(self, folder: Path) -> "_core.Scenario":
         """The scenario, checked; its traces are in `folder`."""

@@ -107,7 +107,7 @@ impl Receiver {
             return;
         }
         let known = usize::from(self.recent_count);
-        if known == 1 && self.recent[0].0 == merged.0 {
+        if known == 1 && self.recent[0].1 == start && merged == (self.recent[0].0, end) {
             // Mostly it is the only one that grows.
             self.recent[0] = merged;
             return;

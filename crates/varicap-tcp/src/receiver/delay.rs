@@ -16,6 +16,9 @@ const NOT_COMPRESSED: u32 = 3;
 const MOST_COMPRESSED: u32 = 44;
 /// Share of the round-trip time that acknowledgements of out-of-order data wait: one part in so many.
 const COMPRESSION_SHARE: u64 = 20;
+/// By how much the timer of such an acknowledgement may be late, and is where nothing else wakes the kernel
+/// (net.ipv4.tcp_comp_sack_slack_ns; `hrtimer_start_range_ns`).
+const COMPRESSION_SLACK: Span = Span::from_micros(100);
 /// RTO of a receiver, for whom it is only the measure of a long pause: before it knows the round-trip time, and what it adds
 /// to that at least.
 const FIRST_RTO: Span = Span::from_secs(1);
@@ -307,7 +310,8 @@ impl Delay {
             return None;
         }
         self.saved += 1;
-        Some(now + self.rtt.map_or(longest, |rtt| longest.min(rtt / COMPRESSION_SHARE)))
+        let wait = self.rtt.map_or(longest, |rtt| longest.min(rtt / COMPRESSION_SHARE));
+        Some(now + wait + COMPRESSION_SLACK)
     }
 
     /// Whether an acknowledgement that was due changes nothing here as it leaves, unless it answers a SYN.
