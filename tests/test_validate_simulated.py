@@ -257,6 +257,15 @@ def test_an_interrupt_ends_the_runs_and_keeps_what_is_there(guests: Callable[...
     assert len(pretended.runs) == 4
 
 
+def test_the_simulator_has_the_rules_of_the_release() -> None:
+    def acks(release: str | None) -> list[Any]:
+        return [case.scenario["tcp"]["ack"] for case in paths.cases(["fixed"], controls=["reno"], release=release)]
+
+    older = {"delayed": {"buffer_growth": "space-adjust"}}
+    assert acks("6.12.117") == acks("6.1.0-9-amd64") == ["every", older]
+    assert acks("6.16.0-rc1") == acks("7.0") == acks(None) == ["every", "delayed"]
+
+
 @pytest.mark.parametrize(
     ("clock", "names", "says"),
     [

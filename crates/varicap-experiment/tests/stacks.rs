@@ -201,6 +201,7 @@ fn a_stack_with_one_key_overridden_differs_in_that_key_alone() {
         ("ack", json!("every")),
         ("ack", json!({ "delayed": { "timeout": "77 ms" } })),
         ("ack", json!({ "delayed": { "quick": 3 } })),
+        ("ack", json!({ "delayed": { "buffer_growth": "space-adjust" } })),
         ("dsack", json!(true)),
         ("dsack", json!(false)),
         ("sack_list", json!("held")),

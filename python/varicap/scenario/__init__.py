@@ -487,6 +487,9 @@ Timer: TypeAlias = (
 )
 """The retransmission timer."""
 
+BufferGrowth: TypeAlias = Literal["rcvbuf-grow", "space-adjust"]
+"""How the buffer of a receiver grows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DelayedAck(Part):
@@ -550,6 +553,8 @@ class DelayedAck(Part):
 
     What is advertised is `receive_window` nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
     """
+    buffer_growth: BufferGrowth | None = None
+    """By which of Linux's rules the buffer grows that limits that window. Default: rcvbuf-grow."""
     hertz: int | None = None
     """Ticks of the receiver's clock in a second, at least four: pauses are measured in them, and a delayed
     acknowledgement leaves at the end of the one in which it is due, though not after 500 ms.

@@ -98,13 +98,14 @@ def kernel(
     has no kernel engine, or no kernel of that name, and `varicap.validate.paths.PathError` for a path that does not exist.
     """
     more = {} if traces is None else recorded(traces)
-    chosen = cases(paths, quick=quick, more=more)
+    sides = sides_of(clock, kernel_name)
+    release = sides[1].release or (sides[1].kernel.release if sides[0] == SIM and sides[1].kernel else None)
+    chosen = cases(paths, quick=quick, more=more, release=release)
     if jobs is not None and jobs < 1:
         raise ValueError(f"at least one run goes at a time, not {jobs}")
     if max_seeds < 1:
         raise ValueError(f"a path runs at least once, not {max_seeds} times")
     limit_s = units.seconds(max_time or (MAX_TIME_QUICK if quick else MAX_TIME))
-    sides = sides_of(clock, kernel_name)
     is_real = sides[1].kernel is None
     lacking = _refused() if is_real else refused(sides)
     left_out = {case: lacking[case.control] for case in chosen if case.control in lacking}

@@ -106,7 +106,7 @@ impl Delay {
             next: 0,
             saved: 0,
             mss,
-            growth: policy.autotuning.then(|| Growth::new(config)),
+            growth: policy.autotuning.then(|| Growth::new(config, policy.buffer_growth)),
         };
         delay.half_least = delay.part(delay.least, 2);
         delay

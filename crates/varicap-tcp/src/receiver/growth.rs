@@ -1,6 +1,6 @@
 //! How far Linux's receiver lets its window grow: with its buffer, and that with what the application reads. Source:
 //! `tcp_grow_window`, `tcp_rcv_rtt_update`, `tcp_rcv_space_adjust` and `tcp_rcvbuf_grow` in Linux's net/ipv4/tcp_input.c,
-//! `tcp_select_initial_window` in tcp_output.c.
+//! `tcp_select_initial_window` in tcp_output.c. Linux before 6.16 has rules of its own ([`BufferGrowth::SpaceAdjust`]).
 //!
 //! Deviations: the window that is advertised stays the receiver's buffer, since it grows ahead of every slow start; what
 //! matters here is that a segment that lets it grow is acknowledged at once. Round trips are exact; without a handshake the
@@ -9,11 +9,19 @@
 
 use varicap_units::{Span, Time};
 
+use crate::ack_policy::BufferGrowth;
 use crate::config::TcpConfig;
 use crate::segment::Segment;
 
 /// First and largest size of the buffer (the second and third number of net.ipv4.tcp_rmem) [B].
 const BUFFER: (u64, u64) = (131_072, 33_554_432);
+/// The largest size before Linux 6.16 [B].
+const BUFFER_BEFORE: u64 = 6_291_456;
+/// Segments by which a window is enlarged beyond what was read, before Linux 6.16.
+const CUSHION: u64 = 16;
+/// What a clock of timestamps shows (TCP_TS_HZ), and the clock of TCP [ns].
+const TIMESTAMP: u64 = 1_000_000;
+const MICROSECOND: u64 = 1000;
 /// Memory that a segment takes in a queue beyond its payload [B].
 const OVERHEAD: u64 = 856;
 /// Window of a connection that has received nothing [B].
@@ -42,12 +50,18 @@ pub(super) struct Growth {
     /// How much of it lies before the sender's answer, and when the segment left that was measured last.
     back: Span,
     measured: Time,
+    /// Before Linux 6.16: eight round trips [us], and the timestamp whose echo was measured last, and one; zero: none.
+    before: Option<(u64, u64)>,
 }
 
 impl Growth {
-    pub(super) fn new(config: &TcpConfig) -> Growth {
+    pub(super) fn new(config: &TcpConfig, rule: BufferGrowth) -> Growth {
         let mss = config.mss.as_u64().max(1);
-        let most = config.offered_window().as_u64().min(window_of(BUFFER.1, mss));
+        let is_before = rule == BufferGrowth::SpaceAdjust;
+        let largest = if is_before { BUFFER_BEFORE } else { BUFFER.1 };
+        let most = config.offered_window().as_u64().min(window_of(largest, mss));
+        // Timestamps were not yet taken off the segments that are believed to have been read.
+        let options = if is_before { u64::from(config.option_timestamps()) } else { 0 };
         let window = (BUFFER.0 / 2 / mss * mss).min(FIRST_WINDOW).min(most);
         let room = window_of(BUFFER.0, mss).min(most);
         Growth {
@@ -56,11 +70,12 @@ impl Growth {
             room,
             most,
             mss,
-            read: FIRST_READ * mss,
+            read: FIRST_READ * (mss + options),
             began: (0, Time::ZERO),
             rtt: Span::MAX,
             back: Span::ZERO,
             measured: Time::ZERO,
+            before: is_before.then_some((0, 0)),
         }
     }
 
@@ -97,7 +112,9 @@ impl Growth {
 
     /// Data waits out of order up to `span` bytes ahead: there must be room for it beside what is read in a round trip.
     pub(super) fn on_held(&mut self, span: u64) {
-        self.make_room(2 * self.read + span);
+        if self.before.is_none() {
+            self.make_room(2 * self.read + span);
+        }
     }
 
     /// A full segment that left at `left` arrived in order: a round trip.
@@ -107,8 +124,29 @@ impl Growth {
             return;
         }
         self.measured = left;
+        if self.before.is_some() {
+            return self.measure_by_timestamps(now, left);
+        }
         let sample = now.since(left.min(now)) + self.back;
         self.rtt = if self.rtt <= sample { self.rtt - self.rtt / 8 + sample / 8 } else { sample };
+    }
+
+    /// Before Linux 6.16: by timestamps of a millisecond, each of which is measured once, smoothed upwards.
+    #[cold]
+    fn measure_by_timestamps(&mut self, now: Time, left: Time) {
+        let Some((eight, echoed)) = &mut self.before else { return };
+        // The acknowledgement that the segment answered left so much earlier.
+        let stamp = left.as_nanos().saturating_sub(self.back.as_nanos()) / TIMESTAMP;
+        let sample = (now.as_nanos() / TIMESTAMP).saturating_sub(stamp) * (TIMESTAMP / MICROSECOND);
+        if stamp + 1 == *echoed {
+            return;
+        }
+        *echoed = stamp + 1;
+        if sample > 0 {
+            let is_least = *eight == 0 || 8 * sample < *eight;
+            *eight = if is_least { 8 * sample } else { *eight - *eight / 8 + sample };
+            self.rtt = Span::from_nanos(*eight / 8 * MICROSECOND);
+        }
     }
 
     /// The application has read everything below `next`: once in a round trip the buffer becomes large enough for a sender
@@ -129,6 +167,13 @@ impl Growth {
     #[cold]
     fn enlarge(&mut self, read: u64) {
         // A round trip late, and in slow start twice as much arrives in each.
+        if self.before.is_some() {
+            let base = 2 * read + CUSHION * self.mss;
+            let more = u128::from(base) * u128::from(read - self.read) / u128::from(self.read);
+            self.make_room(base + 2 * more as u64);
+            self.read = read;
+            return;
+        }
         let window =
             2 * read + (u128::from(4 * read) * u128::from(read - self.read) / u128::from(self.read)) as u64;
         self.make_room(window);
@@ -139,4 +184,36 @@ impl Growth {
 /// The window for which a buffer of `bytes` has room.
 fn window_of(bytes: u64, mss: u64) -> u64 {
     bytes * mss / (mss + OVERHEAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use varicap_units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn before_6_16_round_trips_are_whole_milliseconds_and_windows_have_a_cushion() {
+        let config = TcpConfig { mss: Bytes::new(1448), timestamps: true, ..TcpConfig::default() };
+        let at = |micros| Time::ZERO + Span::from_micros(micros);
+        let grown = |rule| {
+            let mut growth = Growth::new(&config, rule);
+            let first = Segment { sent_at: at(40_050), ..Segment::default() };
+            // The answer to the SYN left at 20 ms, the way takes 20 ms.
+            growth.begin(at(60_050), &first, Span::from_micros(40_050));
+            growth.measure(at(61_290), at(40_050));
+            // A round trip later 23 segments are read, of which ten were expected.
+            growth.on_read(at(61_290 + 40_500), 23 * 1448);
+            (growth.rtt, growth.room)
+        };
+        // From 20.05 to 61.29 ms timestamps count 41 ms; 2 * 33304 + 16 * 1448, and twice 18704/14600 of that.
+        let base = 2 * 33_304 + 16 * 1448;
+        assert_eq!(
+            grown(BufferGrowth::SpaceAdjust),
+            (Span::from_millis(41), base + 2 * (base * (33_304 - 14_600) / 14_600)),
+        );
+        let read = 33_304;
+        let more = 4 * read * (read - 14_480) / 14_480;
+        assert_eq!(grown(BufferGrowth::RcvbufGrow), (Span::from_micros(41_240), 2 * read + more));
+    }
 }
