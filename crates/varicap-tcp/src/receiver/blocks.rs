@@ -3,7 +3,7 @@
 use varicap_units::{Bytes, Time};
 
 use super::delay::Delay;
-use super::{Receiver, UNUSUAL, bytes_of};
+use super::{Receiver, UNUSUAL};
 use crate::config::SackList;
 use crate::segment::{MAX_SACK_BLOCKS, Segment, option_sack};
 
@@ -44,8 +44,7 @@ impl Receiver {
         self.hold(data.0, data.1);
         let deadline = match &mut self.delay {
             Some(delay) if self.selective => {
-                let (span, held) = (self.held.back().map_or(0, |last| last.1 - self.next), &self.held);
-                delay.on_held(segment, span, || bytes_of(held));
+                delay.on_held(segment, self.next, &self.held);
                 delay.compress(now, self.next)
             }
             _ => None,

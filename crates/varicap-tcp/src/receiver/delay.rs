@@ -2,6 +2,8 @@
 //! `__tcp_ack_snd_check` and `tcp_data_queue` in Linux's net/ipv4/tcp_input.c, `tcp_send_delayed_ack` and `tcp_event_ack_sent`
 //! in tcp_output.c, `tcp_delack_timer_handler` in tcp_timer.c, `__tcp_cleanup_rbuf` in tcp.c.
 
+use std::collections::VecDeque;
+
 use varicap_units::{Span, Time};
 
 use super::growth::Growth;
@@ -139,7 +141,7 @@ impl Delay {
         now: Time,
         segment: &Segment,
         window: u64,
-        held: impl FnOnce() -> u64,
+        held: &VecDeque<(u64, u64)>,
         read: Option<u64>,
     ) {
         if now >= self.calm_until {
@@ -181,11 +183,10 @@ impl Delay {
         (self.delay, self.calm_until) = (delay, Time::ZERO);
     }
 
-    /// `segment` came out of order; so many bytes are `held` now, the last of them `span` bytes ahead.
-    pub(super) fn on_held(&mut self, segment: &Segment, span: u64, held: impl FnOnce() -> u64) {
+    /// `segment` came out of order and is one of those `held` now, before which `next` is missing.
+    pub(super) fn on_held(&mut self, segment: &Segment, next: u64, held: &VecDeque<(u64, u64)>) {
         if let Some(growth) = &mut self.growth {
-            growth.on_held(span);
-            self.quick |= u32::from(growth.on_data(segment, held));
+            self.quick |= u32::from(growth.on_held(segment, next, held));
         }
     }
 

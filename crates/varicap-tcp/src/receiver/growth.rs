@@ -7,6 +7,8 @@
 //! way back takes no time in them. A buffer whose application reads on demand stays as it began, and what it holds unread
 //! takes no room. Data out of order enlarges it when it arrives, not when a round trip ends.
 
+use std::collections::VecDeque;
+
 use varicap_units::{Span, Time};
 
 use crate::ack_policy::BufferGrowth;
@@ -24,6 +26,10 @@ const TIMESTAMP: u64 = 1_000_000;
 const MICROSECOND: u64 = 1000;
 /// Memory that a segment takes in a queue beyond its payload [B].
 const OVERHEAD: u64 = 856;
+/// What a segment that joins the one before it saves of that: the buffer's description. Source: `skb_try_coalesce` [B].
+const JOINED: u64 = 256;
+/// How many segments are joined at most (MAX_SKB_FRAGS, and the first).
+const MOST_JOINED: u64 = 18;
 /// Window of a connection that has received nothing [B].
 const FIRST_WINDOW: u64 = 65_535;
 /// Segments that the application is believed to have read in a round trip, before it has (TCP_INIT_CWND).
@@ -62,7 +68,9 @@ impl Growth {
         let most = config.offered_window().as_u64().min(window_of(largest, mss));
         // Timestamps were not yet taken off the segments that are believed to have been read.
         let options = if is_before { u64::from(config.option_timestamps()) } else { 0 };
-        let window = (BUFFER.0 / 2 / mss * mss).min(FIRST_WINDOW).min(most);
+        // tcp_init_buffer_space: before data comes, half of the buffer is believed to be overhead, and a segment is reserved.
+        let half = (BUFFER.0 / 2).saturating_sub(mss + options);
+        let window = (BUFFER.0 / 2 / mss * mss).min(FIRST_WINDOW).min(half).min(most);
         let room = window_of(BUFFER.0, mss).min(most);
         Growth {
             window,
@@ -85,17 +93,19 @@ impl Growth {
         self.back = rtt.saturating_sub(now.since(segment.sent_at.min(now)));
     }
 
-    /// A segment with data arrived, while so many bytes are `held` out of order. Returns whether the window grows.
+    /// A segment with data arrived in order, beside what is `held` out of order. Returns whether the window grows.
     #[inline]
-    pub(super) fn on_data(&mut self, segment: &Segment, held: impl FnOnce() -> u64) -> bool {
-        // Mostly the window is as large as it may be.
-        self.grows && segment.len >= LEAST_SEGMENT && self.grow(held())
+    pub(super) fn on_data(&mut self, segment: &Segment, held: &VecDeque<(u64, u64)>) -> bool {
+        // Mostly the window is as large as it may be. The segment is not read yet.
+        self.grows
+            && segment.len >= LEAST_SEGMENT
+            && self.grow(room_of(self.mss, self.mss) + taken(held, self.mss))
     }
 
-    /// Whether the window grows while so many bytes are `held` out of order; the segment that came last is not read yet.
+    /// Whether the window grows while so much of the room is taken.
     #[inline(never)]
-    fn grow(&mut self, held: u64) -> bool {
-        let most = self.room.saturating_sub(held + self.mss);
+    fn grow(&mut self, taken: u64) -> bool {
+        let most = self.room.saturating_sub(taken);
         if self.window >= most {
             return false;
         }
@@ -111,10 +121,22 @@ impl Growth {
     }
 
     /// Data waits out of order up to `span` bytes ahead: there must be room for it beside what is read in a round trip.
-    pub(super) fn on_held(&mut self, span: u64) {
+    fn make_room_for(&mut self, span: u64) {
         if self.before.is_none() {
             self.make_room(2 * self.read + span);
         }
+    }
+
+    /// A segment with data is `held` out of order. Returns whether the window grows. Source: `tcp_data_queue_ofo`, in which the
+    /// segment counts where it was joined with the one before it.
+    pub(super) fn on_held(&mut self, segment: &Segment, next: u64, held: &VecDeque<(u64, u64)>) -> bool {
+        self.make_room_for(held.back().map_or(0, |last| last.1 - next));
+        if segment.len < LEAST_SEGMENT || self.window >= self.room {
+            return false;
+        }
+        let is_joined = held.iter().any(|&(from, to)| from < segment.seq && segment.seq < to);
+        let own = if is_joined { 0 } else { room_of(segment.len.into(), self.mss) };
+        self.grow(taken(held, self.mss).saturating_sub(own))
     }
 
     /// A full segment that left at `left` arrived in order: a round trip.
@@ -181,9 +203,21 @@ impl Growth {
     }
 }
 
-/// The window for which a buffer of `bytes` has room.
+/// What a block of `bytes` that waits out of order takes of the window: segments that follow each other are joined.
+fn room_of(bytes: u64, mss: u64) -> u64 {
+    let segments = bytes.div_ceil(mss);
+    let joined = segments - segments.div_ceil(MOST_JOINED);
+    window_of(bytes + segments * OVERHEAD - joined * JOINED, mss)
+}
+
+/// What all that waits out of order takes of the window.
+fn taken(held: &VecDeque<(u64, u64)>, mss: u64) -> u64 {
+    held.iter().map(|&(from, to)| room_of(to - from, mss)).sum()
+}
+
+/// The window for which a buffer of `bytes` has room. Source: `tcp_win_from_space`, whose ratio is one of 256ths.
 fn window_of(bytes: u64, mss: u64) -> u64 {
-    bytes * mss / (mss + OVERHEAD)
+    bytes * ((mss << 8) / (mss + OVERHEAD)) >> 8
 }
 
 #[cfg(test)]

@@ -247,7 +247,7 @@ impl Receiver {
         let reads = self.read.is_none();
         // The application reads at once what is in order.
         let read = (reads && held.is_empty()).then_some(end);
-        delay.on_data(now, segment, window, || bytes_of(held), read);
+        delay.on_data(now, segment, window, held, read);
         let is_full = match delay.spared {
             Some(bytes) => end - self.last_ack > bytes,
             None => self.unacknowledged >= self.ack_every,
@@ -561,9 +561,4 @@ impl Receiver {
             self.edge = self.edge.max(read.saturating_add(self.buffer.into()));
         }
     }
-}
-
-/// Data held out of order [B].
-fn bytes_of(held: &VecDeque<(u64, u64)>) -> u64 {
-    held.iter().map(|(from, to)| to - from).sum()
 }
