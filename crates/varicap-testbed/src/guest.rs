@@ -10,7 +10,7 @@ use crate::sys;
 /// write.
 pub fn settle() -> Result<(), TestbedError> {
     for (kind, place) in
-        [(c"proc", c"/proc"), (c"sysfs", c"/sys"), (c"devtmpfs", c"/dev"), (c"tmpfs", c"/tmp")]
+        [(c"proc", c"/proc"), (c"sysfs", c"/sys"), (c"devtmpfs", c"/dev"), (c"tmpfs", c"/run")]
     {
         match sys::mount(kind, place) {
             // The kernel has mounted it itself.

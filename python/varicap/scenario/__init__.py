@@ -487,6 +487,9 @@ Timer: TypeAlias = (
 )
 """The retransmission timer."""
 
+BufferGrowth: TypeAlias = Literal["rcvbuf-grow", "space-adjust"]
+"""How the buffer of a receiver grows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DelayedAck(Part):
@@ -550,6 +553,8 @@ class DelayedAck(Part):
 
     What is advertised is `receive_window` nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
     """
+    buffer_growth: BufferGrowth | None = None
+    """By which of Linux's rules the buffer grows that limits that window. Default: rcvbuf-grow."""
     hertz: int | None = None
     """Ticks of the receiver's clock in a second, at least four: pauses are measured in them, and a delayed
     acknowledgement leaves at the end of the one in which it is due, though not after 500 ms.
@@ -560,6 +565,9 @@ class DelayedAck(Part):
 
 AckPolicy: TypeAlias = Literal["every", "delayed"] | DelayedAck
 """When the receiver acknowledges."""
+
+SackList: TypeAlias = Literal["held", "linux"]
+"""Which SACK blocks a receiver reports."""
 
 Bytes: TypeAlias = str
 """An amount of data with its unit, such as "64 kB"."""
@@ -688,6 +696,11 @@ class Tcp(Part):
     """Whether the receiver reports in its first SACK block what arrived twice (RFC 2883), if `recovery` uses SACK.
 
     Default: by the stack; `rfc` has false.
+    """
+    sack_list: SackList | None = None
+    """Which blocks a receiver reports of what it holds out of order, if `recovery` uses SACK.
+
+    Default: by the stack; `rfc` has held.
     """
     mss: Bytes | None = None
     """Largest payload of a segment [B]. Default: by the stack; `rfc` has 1460 B (Ethernet without options)."""
