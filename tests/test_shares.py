@@ -6,7 +6,6 @@ import pytest
 
 import varicap
 
-
 QUEUE = {"drop-tail": {"limit": "200 packets"}}
 
 
