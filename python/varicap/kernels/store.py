@@ -199,8 +199,11 @@ SOURCES = "sources-unpacked"
 
 
 @contextlib.contextmanager
-def locked(folder: Path, busy: Callable[[], None]) -> Iterator[None]:
-    """Keep other processes out of a folder; `busy` is called if one is in there, and then it is waited for."""
+def locked(folder: Path, busy: Callable[[], None]) -> Iterator[int]:
+    """Keep other processes out of a folder; `busy` is called if one is in there, and then it is waited for.
+
+    Gives the descriptor of the lock: processes that inherit it keep the folder, though this one may have been killed.
+    """
     lock = folder.with_name(f".{folder.name}.lock")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -213,4 +216,4 @@ def locked(folder: Path, busy: Callable[[], None]) -> Iterator[None]:
         except BlockingIOError:
             busy()
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file.fileno()
