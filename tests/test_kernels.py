@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from patience import until
+from patience import HANG_S, until
 
 from varicap import kernels
 from varicap.kernels import builder, sources, store, tree
@@ -181,6 +181,24 @@ def test_what_a_killed_build_has_started_is_waited_for(linux: Path, home: Path) 
     assert (built.objects / "order").read_text().split() == ["begun", "over", "begun", "over"]
 
 
+def test_a_lock_that_is_deleted_while_somebody_waits_is_no_lock(home: Path) -> None:
+    folder = home / "mine-0123"
+    inside: list[int] = []
+
+    def enter() -> None:
+        with store.locked(folder, waits.set):
+            inside.append(store._lock_of(folder).stat().st_ino)
+
+    waits = threading.Event()
+    second = threading.Thread(target=enter)
+    with store.locked(folder, lambda: None):
+        second.start()
+        assert waits.wait(HANG_S)
+        store._lock_of(folder).unlink()
+    second.join()
+    assert inside == [store._lock_of(folder).stat().st_ino]
+
+
 def test_a_tree_in_which_somebody_has_built_is_copied(linux: Path) -> None:
     (linux / ".config").write_text("CONFIG_64BIT=y\n")
     (linux / "net/old.o").touch()
@@ -312,7 +330,7 @@ def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) ->
     with pytest.raises(kernels.KernelBuildError):
         kernels.build(linux, "mine")
     assert len(kernels.remove("mine")) == 2
-    assert [path for path in home.iterdir() if path.is_dir()] == []
+    assert list(home.iterdir()) == []
     with pytest.raises(kernels.NoKernelError):
         kernels.remove("mine")
 
