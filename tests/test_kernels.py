@@ -3,11 +3,13 @@
 import json
 import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 from conftest import Cli
+from patience import HANG_S, until
 
 from varicap import kernels
 from varicap.kernels import builder, sources, store, tree
@@ -28,6 +30,7 @@ allnoconfig:
 	@(echo; cat $(KCONFIG_ALLCONFIG) | grep -v DUALPI2; echo CONFIG_HZ=250) > $(O)/.config
 linux:
 	@echo '  CC      first.o'; echo compiled >> $(O)/compiled; sleep 0.2
+	@if [ -e $(CURDIR)/net/slow ]; then echo begun >> $(O)/order; sleep 2; echo over >> $(O)/order; fi
 	@if [ -e $(CURDIR)/net/broken.c ]; then gcc -fsyntax-only $(CURDIR)/net/broken.c; fi
 	@if [ $$(wc -l < $(O)/compiled) = 1 ] && [ -e $(CURDIR)/net/stops_once ]; then exit 2; fi
 	@echo '  CC      second.o'; cat $(CURDIR)/arch/um/Kconfig > $(O)/linux; cp $(O)/linux $(O)/vmlinux
@@ -165,6 +168,37 @@ def test_two_builds_of_one_kernel_wait_for_each_other(linux: Path) -> None:
     assert (built[0].objects / "compiled").read_text().count("compiled") == 1
 
 
+def test_what_a_killed_build_has_started_is_waited_for(linux: Path, home: Path) -> None:
+    (linux / "net/slow").touch()
+    script = "import sys; from varicap import kernels; kernels.build(sys.argv[1])"
+    first = subprocess.Popen([sys.executable, "-c", script, str(linux)])
+    until(lambda: list(home.glob("*/build/order")), "no build has begun")
+    first.kill()
+    first.wait()
+    said: list[str] = []
+    built = kernels.build(linux, say=said.append)
+    assert any("waiting" in line for line in said)
+    assert (built.objects / "order").read_text().split() == ["begun", "over", "begun", "over"]
+
+
+def test_a_lock_that_is_deleted_while_somebody_waits_is_no_lock(home: Path) -> None:
+    folder = home / "mine-0123"
+    inside: list[int] = []
+
+    def enter() -> None:
+        with store.locked(folder, waits.set):
+            inside.append(store._lock_of(folder).stat().st_ino)
+
+    waits = threading.Event()
+    second = threading.Thread(target=enter)
+    with store.locked(folder, lambda: None):
+        second.start()
+        assert waits.wait(HANG_S)
+        store._lock_of(folder).unlink()
+    second.join()
+    assert inside == [store._lock_of(folder).stat().st_ino]
+
+
 def test_a_tree_in_which_somebody_has_built_is_copied(linux: Path) -> None:
     (linux / ".config").write_text("CONFIG_64BIT=y\n")
     (linux / "net/old.o").touch()
@@ -296,7 +330,7 @@ def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) ->
     with pytest.raises(kernels.KernelBuildError):
         kernels.build(linux, "mine")
     assert len(kernels.remove("mine")) == 2
-    assert [path for path in home.iterdir() if path.is_dir()] == []
+    assert list(home.iterdir()) == []
     with pytest.raises(kernels.NoKernelError):
         kernels.remove("mine")
 

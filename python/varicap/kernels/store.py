@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from varicap._names import unknown
 from varicap.errors import MachineLacksError
@@ -173,6 +174,7 @@ def remove(name: str) -> list[Path]:
             # First what makes it one, so that nobody finds half of it.
             (folder / RECORD).unlink(missing_ok=True)
             shutil.rmtree(folder)
+            _lock_of(folder).unlink()
     _forget_sources()
     return folders
 
@@ -199,18 +201,36 @@ SOURCES = "sources-unpacked"
 
 
 @contextlib.contextmanager
-def locked(folder: Path, busy: Callable[[], None]) -> Iterator[None]:
-    """Keep other processes out of a folder; `busy` is called if one is in there, and then it is waited for."""
-    lock = folder.with_name(f".{folder.name}.lock")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    except OSError as error:
-        raise MachineLacksError(f"{folder.parent}: cannot be written: {error.strerror}") from None
-    with file:
+def locked(folder: Path, busy: Callable[[], None]) -> Iterator[int]:
+    """Keep other processes out of a folder; `busy` is called if one is in there, and then it is waited for.
+
+    Gives the descriptor of the lock: processes that inherit it keep the folder, though this one may have been killed.
+    """
+    with _held(_lock_of(folder), busy) as file:
+        yield file.fileno()
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
+
+
+def _held(lock: Path, busy: Callable[[], None]) -> TextIO:
+    while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            busy()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = lock.open("w")
+        except OSError as error:
+            raise MachineLacksError(f"{lock.parent}: cannot be written: {error.strerror}") from None
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                busy()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Whoever had it may have deleted it with its folder.
+            if lock.exists() and lock.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
