@@ -338,7 +338,7 @@ queue = { drop-tail = { limit = "20 packets" } }
 [flows.one]
 """
     (tmp_path / "s.toml").write_text(scenario)
-    result = varicap.run(tmp_path / "s.toml", packets="all")
+    result = varicap.run(tmp_path / "s.toml", packets=True)
     result.write_pcapng(tmp_path / "c.pcapng")
     found = traces.load(tmp_path / "c.pcapng", every="500 ms")
     assert isinstance(found, Rates)

@@ -288,11 +288,15 @@ impl Reader<'_> {
         let (Some(times), Some(series)) = (times, series) else {
             return Err(self.lacks("is flent's output"));
         };
-        let is_ping = |name: &str| name.to_lowercase().contains("ping");
+        // Of many series few are rates: not latencies, loads, windows or those of single streams (`::`).
+        let is_rate = |name: &str| {
+            let has = |word: &str| name.contains(word);
+            (has("upload") || has("download") || has("totals")) && !has("::") && !has("fairness")
+        };
         let mut names: Vec<&str> = series.keys().map(String::as_str).collect();
         names.retain(|name| match self.wanted {
-            Quantity::Rate => !is_ping(name) && series[*name].is_array(),
-            Quantity::Delay => is_ping(name),
+            Quantity::Rate => is_rate(name) && series[*name].is_array(),
+            Quantity::Delay => name.to_lowercase().contains("ping") && !name.contains("::"),
             Quantity::Loss => false,
         });
         let one = |test: &dyn Fn(&str) -> bool| {
@@ -303,6 +307,7 @@ impl Reader<'_> {
             Some(name) => names.iter().copied().find(|each| *each == name),
             None => one(&|_| true)
                 .or_else(|| one(&|name| name.contains("download sum")))
+                .or_else(|| one(&|name| name.contains("upload sum")))
                 .or_else(|| one(&|name| name.contains("totals")))
                 .or_else(|| one(&|name| name.contains("avg") && self.wanted == Quantity::Delay)),
         };

@@ -16,6 +16,7 @@ mod json;
 mod layout;
 mod names;
 mod number;
+mod plan;
 mod printed;
 mod quality;
 mod reading;

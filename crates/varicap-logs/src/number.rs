@@ -17,7 +17,7 @@ impl Decimals {
     }
 
     /// A finite number, and what is written behind it.
-    pub fn split<'t>(self, text: &'t str) -> Option<(f64, &'t str)> {
+    pub fn split(self, text: &str) -> Option<(f64, &str)> {
         let text = text.trim();
         let is_digit =
             |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-') || (self.comma && c == ',');

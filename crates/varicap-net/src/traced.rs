@@ -153,6 +153,7 @@ macro_rules! traced_config {
             }
 
             /// How its file is understood.
+            #[allow(clippy::needless_update)] // of a table with all keys
             fn reading(&self) -> varicap_logs::Reading {
                 varicap_logs::Reading {
                     columns: self.columns.clone(),

@@ -59,7 +59,7 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     whole.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
     whole.__annotations__ = {each.name: each.annotation for each in keyword}
-    del whole.__wrapped__  # type: ignore[attr-defined]
+    del whole.__wrapped__
     return whole
 
 
