@@ -461,7 +461,20 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
         pytest.skip(f"SKIPPED: {error}")
     if "ratcp" in refused:
         pytest.skip(f"SKIPPED: no ratcp, which needs root: {refused['ratcp']}")
-    command = ("validate", "kernel", "--clock", "real", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json")
+    command = (
+        "validate",
+        "kernel",
+        "--clock",
+        "real",
+        "--quick",
+        "--path",
+        "fixed",
+        "--path",
+        "slow",
+        "-o",
+        "out",
+        "--json",
+    )
     done = cli(*command, "-j", "6", "--max-time", "3 min")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["paths"]
@@ -487,7 +500,20 @@ def test_ctrl_c_ends_the_runs_under_way_and_reports_what_is_finished(tmp_path: P
         measure._refused()
     except MachineLacksError as error:
         pytest.skip(f"SKIPPED: {error}")
-    command = [sys.executable, "-m", "varicap", "validate", "kernel", "--clock", "real", "--quick", "--path", "slow", "-o", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "varicap",
+        "validate",
+        "kernel",
+        "--clock",
+        "real",
+        "--quick",
+        "--path",
+        "slow",
+        "-o",
+        "out",
+    ]
     started = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
     )

@@ -48,8 +48,7 @@ fn what_is_in_order_leaves_the_list_and_what_was_forgotten_does_not_come_back() 
 
 #[test]
 fn timestamps_leave_room_for_three_of_the_four() {
-    let config =
-        TcpConfig { sack_list: SackList::Linux, timestamps: true, ..config(Recovery::Sack, 10) };
+    let config = TcpConfig { sack_list: SackList::Linux, timestamps: true, ..config(Recovery::Sack, 10) };
     let mut receiver = Receiver::new(&config, Time::ZERO);
     assert_eq!(reported(&mut receiver, &[2, 4, 6, 8]), [(8, 9), (6, 7), (4, 5)]);
     // The fourth was remembered.
@@ -81,12 +80,7 @@ fn what_compression_saved_leaves_before_a_block_that_is_not_among_the_first() {
 #[test]
 fn a_syn_with_timestamps_carries_its_other_options_too() {
     let sizes = |timestamps, count_options| {
-        let config = TcpConfig {
-            handshake: true,
-            timestamps,
-            count_options,
-            ..config(Recovery::Sack, 10)
-        };
+        let config = TcpConfig { handshake: true, timestamps, count_options, ..config(Recovery::Sack, 10) };
         let mut sender = varicap_tcp::Sender::new(&config, Time::ZERO);
         let syn = sender.poll(Time::ZERO).expect("a SYN");
         let mut receiver = Receiver::new(&config, Time::ZERO);

@@ -258,7 +258,11 @@ def _say_which_clock(clock: Clock | None, kernel_name: str | None, *, is_alone: 
 
     if clock is Clock.simulated or kernel_name is not None or (clock is None and kernels.installed()):
         return
-    how = "" if clock is Clock.real else f": no kernel for simulated time has been built here, which `{kernels.BUILDS}` does"
+    how = (
+        ""
+        if clock is Clock.real
+        else f": no kernel for simulated time has been built here, which `{kernels.BUILDS}` does"
+    )
     say(f"{'one run ' if is_alone else ''}in real time{' (more with --seeds)' if is_alone else ''}{how}")
 
 

@@ -67,7 +67,7 @@ def main():  # noqa: ANN201
         send({"data": data})
     except (core.KernelCannotError, core.KernelLacksError, core.RunError, core.ScenarioError) as error:
         send({"error": type(error).__name__, "text": str(error)})
-    except BaseException as error:  # noqa: BLE001 - nobody else would hear of it
+    except BaseException as error:
         send({"error": "RunError", "text": f"{type(error).__name__}: {error}"})
     core.kernel_power_off()
 

@@ -91,7 +91,7 @@ class Case:
         return self.rate_mbps > _FAST_MBPS
 
     def lasting(self, seconds: float) -> "Case":
-        """This case from the start, cut off after so many seconds [s]."""
+        """The case from its start, cut off after so many seconds [s]."""
         return replace(self, scenario={**self.scenario, "warmup": "0 s", "duration": f"{seconds:g} s"})
 
     def load(self, folder: Path) -> "_core.Scenario":
@@ -180,7 +180,11 @@ def _case(name: str, path: Mapping[str, Any], control: str, ack: str, quick: boo
         links[side].update(path.get(side, {}))
     scenario["name"] = name
     scenario["flows"] = copy.deepcopy(path.get("flows", scenario["flows"]))
-    scenario["tcp"] = {"stack": STACK, "ack": _acknowledging(ack, release), **({} if control == OWN else {"congestion": control})}
+    scenario["tcp"] = {
+        "stack": STACK,
+        "ack": _acknowledging(ack, release),
+        **({} if control == OWN else {"congestion": control}),
+    }
     rate = float(path.get("rate_mbps", 10.0))
     duration_s = units.seconds(path.get("duration", scenario["duration"]))
     if quick:

@@ -1,7 +1,7 @@
 """Two logs of packets beside each other: the same segments, or from which one on they differ.
 
-Two runs are *identical* if at each link the same segments arrive, are lost, leave and are delivered in the same order, at
-the same instants.  An instant is the same if it is no further apart than TCP's own clocks may put it: Linux counts
+Two runs are *identical* if at each link the same segments arrive, are lost, leave and are delivered in the same order,
+at the same instants.  An instant is the same if it is no further apart than TCP's own clocks may put it: Linux counts
 microseconds, so that each host that answers a segment may do so a microsecond sooner or later, and each answer follows
 from the one before it, two in a round trip.  `bound_ns` is that sum, which begins at 1 us and grows by 2 us with each
 least round trip of the path.  It depends on the clock and on the path, and on no run's result.
@@ -225,7 +225,9 @@ def lines(compared: Mapping[str, Any], sides: Sequence[str]) -> Iterator[str]:
 
 
 def _text(event: Event) -> str:
-    said = f"{event['time_ns'] / 1e9:.9f} s {event['event']:<9} {event['link']} {event['group']} {event['direction']:<4}"
+    said = (
+        f"{event['time_ns'] / 1e9:.9f} s {event['event']:<9} {event['link']} {event['group']} {event['direction']:<4}"
+    )
     first, size = event["seq_bytes"], event["payload_bytes"]
     said += f" {first}:{first + size}" if event["direction"] == "data" else f" ack {event['ack_bytes']}"
     if event["sack_blocks"]:
