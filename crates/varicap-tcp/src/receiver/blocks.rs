@@ -44,7 +44,7 @@ impl Receiver {
         self.hold(data.0, data.1);
         let deadline = match &mut self.delay {
             Some(delay) if self.selective => {
-                delay.on_held(segment, self.next, &self.held);
+                delay.on_held(now, segment, self.next, &self.held);
                 delay.compress(now, self.next)
             }
             _ => None,
