@@ -48,8 +48,7 @@ fn what_is_in_order_leaves_the_list_and_what_was_forgotten_does_not_come_back() 
 
 #[test]
 fn timestamps_leave_room_for_three_of_the_four() {
-    let config =
-        TcpConfig { sack_list: SackList::Linux, timestamps: true, ..config(Recovery::Sack, 10) };
+    let config = TcpConfig { sack_list: SackList::Linux, timestamps: true, ..config(Recovery::Sack, 10) };
     let mut receiver = Receiver::new(&config, Time::ZERO);
     assert_eq!(reported(&mut receiver, &[2, 4, 6, 8]), [(8, 9), (6, 7), (4, 5)]);
     // The fourth was remembered.
@@ -79,14 +78,30 @@ fn what_compression_saved_leaves_before_a_block_that_is_not_among_the_first() {
 }
 
 #[test]
+fn a_timer_of_an_acknowledgement_that_has_left_sends_what_compression_saved() {
+    let ack = AckPolicy::Delayed(DelayedAck {
+        sack_compression: Some(Span::from_millis(1)),
+        ..DelayedAck::default()
+    });
+    let config = TcpConfig { ack, ..config(Recovery::Sack, 10) };
+    let mut receiver = Receiver::new(&config, Time::ZERO);
+    assert!(answer(&mut receiver, ms(0), &data(0)).is_empty(), "until 40 ms");
+    for number in [2, 3, 4] {
+        assert_eq!(answer(&mut receiver, ms(39), &data(number)).len(), 1);
+    }
+    let saved = ms(39) + Span::from_micros(500);
+    assert!(answer(&mut receiver, saved, &data(5)).is_empty());
+    assert_eq!(receiver.poll_at(), ms(40), "tcp_delack_timer_handler");
+    assert_eq!(receiver.poll(ms(40)).map(|ack| ack.blocks().count()), Some(1));
+    // It expires once.
+    assert!(answer(&mut receiver, ms(41), &data(6)).is_empty());
+    assert_eq!(receiver.poll_at(), ms(42) + Span::from_micros(100));
+}
+
+#[test]
 fn a_syn_with_timestamps_carries_its_other_options_too() {
     let sizes = |timestamps, count_options| {
-        let config = TcpConfig {
-            handshake: true,
-            timestamps,
-            count_options,
-            ..config(Recovery::Sack, 10)
-        };
+        let config = TcpConfig { handshake: true, timestamps, count_options, ..config(Recovery::Sack, 10) };
         let mut sender = varicap_tcp::Sender::new(&config, Time::ZERO);
         let syn = sender.poll(Time::ZERO).expect("a SYN");
         let mut receiver = Receiver::new(&config, Time::ZERO);

@@ -37,7 +37,7 @@ Paths: TypeAlias = Annotated[
 
 @validate.command(
     epilog="Examples: varicap validate kernel --quick | varicap validate kernel -o validation | "
-    "varicap validate kernel --path loss-1 --path markov --json | varicap validate kernel --kernel 6.12 --kernel patched"
+    "varicap validate kernel --path loss-1 --path markov --json | varicap validate kernel --kernel 6.12 --kernel mine"
 )
 def kernel(
     path: Paths = None,
@@ -88,7 +88,7 @@ def kernel(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the simulator's TCP with Linux's own, or two kernels, on a table of paths, run by run over the same links.
+    """Compare the simulator's TCP with Linux's own, or two kernels, on a table of paths, run by run over equal links.
 
     Each path is run with Reno, CUBIC and RATCP, and some with BBR, with an acknowledgement for each packet and with
     delayed ones, with as many seeds as bring the interval of the difference in goodput to 2 %. Engines agree on a flow
@@ -96,9 +96,9 @@ def kernel(
     by 1 (for a group of flows, all of its timeouts together), and mean RTTs by 5 %. Where goodput differs by more than
     2 % and the interval holds zero because it is wide, the row is undecided, and counted apart.
 
-    In simulated time (`varicap kernel build`) each row also says whether both send identical segments, at the same instants,
-    or from which packet on they do not. A second seed is not run where it would give the same. In real time, all of it
-    takes up to two hours.
+    In simulated time (`varicap kernel build`) each row also says whether both send identical segments, at the same
+    instants, or from which packet on they do not. A second seed is not run where it would give the same. In real
+    time, all of it takes up to two hours.
     """
     from varicap import units
     from varicap.validate import kernel as measure

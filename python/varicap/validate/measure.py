@@ -83,19 +83,20 @@ def kernel(
     Both run the same seeds, over the same capacity and with the same losses; runs are compared in pairs, with as many
     seeds, at most `max_seeds`, as bring the 95 % interval of the difference in goodput to 2 %; one is enough where the
     next gives the same.  `quick` measures fewer paths in shorter runs of a single seed.  `traces` is a folder with
-    traces in Mahimahi's format, each of which becomes a path.  `folder` keeps the table, and every valid run of a kernel,
-    so that an interrupted table resumes.  Runs that another revision of varicap left there count with `any_revision`; the
-    table names their revisions.
+    traces in Mahimahi's format, each of which becomes a path.  `folder` keeps the table, and every valid run of a
+    kernel, so that an interrupted table resumes.  Runs that another revision of varicap left there count with
+    `any_revision`; the table names their revisions.
 
     In simulated time, which is the default where a kernel was built for it, the kernel is the one called `kernel_name`,
     by default the newest; two names compare two kernels with each other.  Each row then also says whether the segments
-    are identical, and which is the first that is not (`varicap.validate.segments`).  Runs go `jobs` at a time, by default
-    one on each core.  With the `clock` ``real`` it is the kernel that runs here; `jobs` of its runs go side by side at
-    most, by default four on each core, fewer if some of them are not valid.
+    are identical, and which is the first that is not (`varicap.validate.segments`).  Runs go `jobs` at a time, by
+    default one on each core.  With the `clock` ``real`` it is the kernel that runs here; `jobs` of its runs go side by
+    side at most, by default four on each core, fewer if some of them are not valid.
 
     No run begins that would not end within `max_time` (2 h; quick 6 min).  Ctrl-C ends the measurement, and the result
     has what was finished; where a run raises an error, `folder` has it.  Raises `MachineLacksError` where this machine
-    has no kernel engine, or no kernel of that name, and `varicap.validate.paths.PathError` for a path that does not exist.
+    has no kernel engine, or no kernel of that name, and `varicap.validate.paths.PathError` for a path that does not
+    exist.
     """
     more = {} if traces is None else recorded(traces)
     sides = sides_of(clock, kernel_name)

@@ -95,7 +95,7 @@ class Case:
         return self.rate_mbps > _FAST_MBPS
 
     def lasting(self, seconds: float) -> "Case":
-        """This case from the start, cut off after so many seconds [s]."""
+        """The case from its start, cut off after so many seconds [s]."""
         return replace(self, scenario={**self.scenario, "warmup": "0 s", "duration": f"{seconds:g} s"})
 
     def load(self, folder: Path) -> "_core.Scenario":

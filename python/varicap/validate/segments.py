@@ -1,7 +1,7 @@
 """Two logs of packets beside each other: the same segments, or from which one on they differ.
 
-Two runs are *identical* if at each link the same segments arrive, are lost, leave and are delivered in the same order, at
-the same instants.  An instant is the same if it is no further apart than TCP's own clocks may put it: Linux counts
+Two runs are *identical* if at each link the same segments arrive, are lost, leave and are delivered in the same order,
+at the same instants.  An instant is the same if it is no further apart than TCP's own clocks may put it: Linux counts
 microseconds, so that each host that answers a segment may do so a microsecond sooner or later, and each answer follows
 from the one before it, two in a round trip.  `bound_ns` is that sum, which begins at 1 us and grows by 2 us with each
 least round trip of the path.  It depends on the clock and on the path, and on no run's result.

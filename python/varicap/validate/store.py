@@ -1,8 +1,8 @@
 """Runs of kernels on disk: an interrupted table resumes where it was.
 
-Each valid run is a line of ``runs.jsonl`` with what it depends on, and so is what came of comparing two runs' packets.  A line that was cut off, or belongs to another
-scenario, trace or kernel, is not read; one of another revision of varicap is read on demand.  Runs of the simulator are
-cheap and always made anew.
+Each valid run is a line of ``runs.jsonl`` with what it depends on, and so is what came of comparing two runs' packets.
+A line that was cut off, or belongs to another scenario, trace or kernel, is not read; one of another revision of
+varicap is read on demand.  Runs of the simulator are cheap and always made anew.
 """
 
 import json

@@ -44,7 +44,7 @@ impl Receiver {
         self.hold(data.0, data.1);
         let deadline = match &mut self.delay {
             Some(delay) if self.selective => {
-                delay.on_held(segment, self.next, &self.held);
+                delay.on_held(now, segment, self.next, &self.held);
                 delay.compress(now, self.next)
             }
             _ => None,
@@ -181,7 +181,9 @@ impl Receiver {
 
     /// Whether a block is one of those held, or in Linux's list a part of one.
     fn is_held(&self, block: (u64, u64)) -> bool {
-        self.held.iter().any(|&held| held == block || self.sack_list == SackList::Linux && held.0 <= block.0 && block.1 <= held.1)
+        self.held.iter().any(|&held| {
+            held == block || self.sack_list == SackList::Linux && held.0 <= block.0 && block.1 <= held.1
+        })
     }
 
     /// Adds the SACK option: `duplicate` first, then what is held.

@@ -67,6 +67,8 @@ pub(super) struct Delay {
     at_once: u32,
     next: u64,
     saved: u32,
+    /// When the timer of a delayed acknowledgement was to expire that was armed last, whatever became of that.
+    armed: Time,
     mss: u64,
     /// How far the window grows, if segments that let it grow are acknowledged at once.
     growth: Option<Growth>,
@@ -107,6 +109,7 @@ impl Delay {
             at_once: 0,
             next: 0,
             saved: 0,
+            armed: Time::ZERO,
             mss,
             growth: policy.autotuning.then(|| Growth::new(config, policy.buffer_growth)),
         };
@@ -184,8 +187,11 @@ impl Delay {
     }
 
     /// `segment` came out of order and is one of those `held` now, before which `next` is missing.
-    pub(super) fn on_held(&mut self, segment: &Segment, next: u64, held: &VecDeque<(u64, u64)>) {
+    pub(super) fn on_held(&mut self, now: Time, segment: &Segment, next: u64, held: &VecDeque<(u64, u64)>) {
         if let Some(growth) = &mut self.growth {
+            if u64::from(segment.len) >= self.mss {
+                growth.measure(now, segment.sent_at);
+            }
             self.quick |= u32::from(growth.on_held(segment, next, held));
         }
     }
@@ -275,7 +281,7 @@ impl Delay {
     /// Data in order has just arrived, of which the acknowledgement waits until `pending` already, or never: until when it
     /// may. `None`: no longer.
     #[inline]
-    pub(super) fn deadline(&self, pending: Time) -> Option<Time> {
+    pub(super) fn deadline(&mut self, pending: Time) -> Option<Time> {
         let mut delay = self.delay;
         if delay > self.least {
             let rtt = self.rtt.map_or(self.longest, |rtt| self.whole_up(rtt).max(self.least));
@@ -284,12 +290,14 @@ impl Delay {
         // A timer fires in the tick after the one in which it is due (`timer::linux`).
         let from = self.ticks_at;
         if pending.is_never() {
-            return Some(from + delay);
+            self.armed = from + delay;
+            return Some(self.armed);
         }
         if pending <= from + delay / 4 && pending <= from + self.part(delay, 4) {
             return None;
         }
-        Some(pending.min(from + delay))
+        self.armed = pending.min(from + delay);
+        Some(self.armed)
     }
 
     /// Whether out-of-order data waits for its acknowledgement.
@@ -312,7 +320,9 @@ impl Delay {
         }
         self.saved += 1;
         let wait = self.rtt.map_or(longest, |rtt| longest.min(rtt / COMPRESSION_SHARE));
-        Some(now + wait + COMPRESSION_SLACK)
+        let due = now + wait + COMPRESSION_SLACK;
+        // Linux tcp_delack_timer_handler: a timer that nobody waits for any more is not stopped, and sends what was saved.
+        Some(if self.armed > now { due.min(self.armed) } else { due })
     }
 
     /// Whether an acknowledgement that was due changes nothing here as it leaves, unless it answers a SYN.

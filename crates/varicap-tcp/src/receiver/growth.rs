@@ -139,7 +139,7 @@ impl Growth {
         self.grow(taken(held, self.mss).saturating_sub(own))
     }
 
-    /// A full segment that left at `left` arrived in order: a round trip.
+    /// A full segment that left at `left` arrived, in order or not: a round trip (`tcp_rcv_rtt_measure_ts`).
     #[inline]
     pub(super) fn measure(&mut self, now: Time, left: Time) {
         if left == self.measured {

@@ -15,9 +15,7 @@ use crate::config::{LARGEST_WINDOW, SackList, TcpConfig};
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::place::Place;
-use crate::segment::{
-    Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, Segment, options_of_syn,
-};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, Segment, options_of_syn};
 use accurate::Accurate;
 use closing::Closing;
 use delay::Delay;

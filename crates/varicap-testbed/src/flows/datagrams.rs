@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use varicap_engine::workload::DatagramSource;
 use varicap_units::{Bytes, Time};
 
-use super::{CHUNK, Due, Endpoints, SENDERS, ZEROS};
+use super::{Due, Endpoints, LARGEST_DATAGRAM, SENDERS, ZEROS};
 use crate::sys;
 
 /// UDP and IP header [B].
@@ -28,7 +28,7 @@ impl Endpoints {
         self.stirred[SENDERS] = true;
         let Datagrams { fd, source: state, .. } = &mut self.datagrams[source as usize];
         let departing = state.send(now);
-        let payload = (departing.size.as_u64() as usize).saturating_sub(UDP_HEADER).min(CHUNK);
+        let payload = (departing.size.as_u64() as usize).saturating_sub(UDP_HEADER).min(LARGEST_DATAGRAM);
         // A datagram that the socket refuses is lost before the network, and counts as sent.
         let _ = match departing.number {
             None => sys::send(fd, &ZEROS[..payload]),

@@ -45,7 +45,9 @@ const MOST_AT_ONCE: usize = 1 << 20;
 const UNSENT_OF_ALL: u64 = 64 << 20;
 const LEAST_UNSENT: u64 = 64 << 10;
 const MOST_UNSENT: u64 = 8 << 20;
-static ZEROS: [u8; CHUNK] = [0; CHUNK];
+static ZEROS: [u8; LARGEST_DATAGRAM] = [0; LARGEST_DATAGRAM];
+/// The most that a datagram may carry [B].
+const LARGEST_DATAGRAM: usize = 65_536;
 
 /// An entry of the agenda: everything that falls due at an instant, apart from openings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -505,8 +507,13 @@ impl Endpoints {
     ) -> Result<(), TestbedError> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let Some(receiver) = &connection.receiver else { return Ok(()) };
+        let is_over = match &read {
+            Ok(count) => *count == 0,
+            // What arrived is out of order: there is nothing to read yet.
+            Err(error) => !sys::is_again(error),
+        };
         let count = match read {
-            Ok(0) | Err(_) if connection.outbox.has_ended => {
+            _ if is_over && connection.outbox.has_ended => {
                 self.stirred[RECEIVERS] = true;
                 connection.receiver = None;
                 let passes_end = self.openings.is_relayed(connection.group) && !connection.app.is_transfer();
