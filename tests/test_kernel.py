@@ -14,12 +14,12 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow.compute as pc
 import pytest
@@ -38,18 +38,24 @@ if sys.platform != "linux":
 
 _CHECKS = doctor.checks()
 _LACKS = [check for check in _CHECKS if check.is_needed and not check.ok]
+Test = TypeVar("Test", bound=Callable[..., Any])
+
 IN_GUESTS = bool(kernels.installed())
 real_time = pytest.mark.real_time
 
 
-def in_real_time(test: Any) -> Any:
+def in_real_time(test: Test) -> Test:
     """Mark a test of the kernel that runs here."""
     lacks = [lack.says for lack in _LACKS]
-    return real_time(pytest.mark.skipif(bool(lacks), reason=f"this machine lacks it: {lacks}")(test))
+    marked: Test = real_time(pytest.mark.skipif(bool(lacks), reason=f"this machine lacks it: {lacks}")(test))
+    return marked
 
 
-needs_kernel: Any = pytest.mark.skipif(False, reason="") if IN_GUESTS else in_real_time
-"""Marks a test of either clock."""
+def needs_kernel(test: Test) -> Test:
+    """Mark a test of either clock."""
+    return test if IN_GUESTS else in_real_time(test)
+
+
 run = partial(kernel.run, seeds=1)
 _RATCP = next((check for check in _CHECKS if check.name == "ratcp in the kernel"), None)
 _HAS_RATCP = IN_GUESTS and "ratcp" in kernels.find().controls

@@ -20,6 +20,7 @@ import varicap
 from varicap import _core, kernels
 from varicap.engines import guests, kernel
 from varicap.errors import MachineLacksError, NotApplicableError, StoppedRunsError
+from varicap.results.manifest import values_sha256
 
 if sys.platform != "linux":
     pytest.skip("the kernel engine needs Linux", allow_module_level=True)
@@ -147,18 +148,21 @@ def test_nothing_is_left_of_a_command_that_is_killed(wait_s: float, tmp_path: Pa
 @needs_guests
 def test_a_guest_that_ends_badly_is_an_error_and_the_others_are_kept(tmp_path: Path) -> None:
     def kill(*_: Any) -> None:
-        os.kill(min(below(os.getpid())), signal.SIGKILL)
+        os.kill(min(below(os.getpid()) - before), signal.SIGKILL)
+
+    before = below(os.getpid())
 
     with pytest.raises(_core.RunError, match="the guest of the kernel engine ended"):
         kernel.run(scenario(duration="60 s"), seeds=1, progress=kill)
-    assert alive(below(os.getpid())) == set()
+    assert alive(below(os.getpid())) <= before
 
 
 @needs_guests
 def test_a_limit_of_time_is_that_of_the_processor() -> None:
+    before = below(os.getpid())
     with pytest.raises(varicap.LimitError, match="more processor time than --max-time 1 s"):
         kernel.run(scenario(duration="600 s"), seeds=1, max_time="1 s")
-    assert alive(below(os.getpid())) == set()
+    assert alive(below(os.getpid())) <= before
 
 
 @needs_guests
@@ -168,7 +172,7 @@ def test_what_was_finished_before_a_limit_is_kept(tmp_path: Path) -> None:
     done = stopped.value.result.runs
     assert 1 <= done < 50
     resumed = kernel.run(scenario(duration="20 s"), seeds=done, jobs=1, folder=tmp_path)
-    assert resumed.flows == stopped.value.result.flows
+    assert values_sha256(resumed.flows) == values_sha256(stopped.value.result.flows)
 
 
 @needs_guests
