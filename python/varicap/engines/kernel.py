@@ -126,7 +126,8 @@ def run(
         asked = {
             "scenario": loaded.to_json(),
             "name": loaded.name,
-            "base_dir": loaded.base_dir,
+            # A guest begins in another folder.
+            "base_dir": os.path.abspath(loaded.base_dir),  # noqa: PTH100 - links stay as they are
             "seed": base_seed,
             "mode": kernel,
             "live": live is not None,
