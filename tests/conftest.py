@@ -20,6 +20,7 @@ from patience import HANG_S  # noqa: E402
 from pretended_kernel import Change, Kernel  # noqa: E402
 from real_time import unless_busy  # noqa: E402
 
+from varicap import kernels  # noqa: E402
 from varicap.engines import kernel as linux  # noqa: E402
 from varicap.validate import measure  # noqa: E402
 
@@ -156,12 +157,13 @@ def lte() -> Path:
 
 @pytest.fixture
 def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernel]:
-    """Puts a `Kernel` in the place of the real one."""
+    """Puts a `Kernel` in the place of the one that runs here, where none was built for simulated time."""
 
     def put(change: Change | None = None) -> Kernel:
         pretended = Kernel(change)
         monkeypatch.setattr(linux, "run", pretended.run)
         return pretended
 
+    monkeypatch.setattr(kernels, "installed", list)
     monkeypatch.setattr(measure, "_refused", lambda: {"cubic": "not here", "ratcp": "no root"})
     return put

@@ -28,7 +28,8 @@ def message(*fields: tuple[int, int | str | bytes]) -> bytes:
     return b"".join(_field(number, value) for number, value in fields)
 
 
-def _tensor(name: str, values: NDArray[np.float64]) -> bytes:
+def tensor(name: str, values: NDArray[np.float64]) -> bytes:
+    """A tensor of float32."""
     numbers = struct.pack(f"<{values.size}f", *values.ravel())
     return message(*((1, size) for size in values.shape), (2, 1), (8, name), (9, numbers))
 
@@ -69,7 +70,7 @@ def network(weights: Sequence[NDArray[np.float64]], biases: Sequence[NDArray[np.
     """Layers with a hyperbolic tangent between two of them; weights are outputs times inputs."""
     nodes, tensors, name = [], [], "observation"
     for place, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        tensors += [_tensor(f"w{place}", weight.T), _tensor(f"b{place}", bias)]
+        tensors += [tensor(f"w{place}", weight.T), tensor(f"b{place}", bias)]
         nodes.append(node("MatMul", (name, f"w{place}"), f"m{place}"))
         name = f"a{place}" if place < len(weights) - 1 else "action"
         nodes.append(node("Add", (f"m{place}", f"b{place}"), name))

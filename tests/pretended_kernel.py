@@ -29,8 +29,8 @@ class Kernel:
         self.change = change or (lambda seed, summary: None)
         self.seeds: list[int] = []
 
-    def run(self, scenario: Any, *, seeds: int, seed: int, kernel: str, progress: Any) -> SimpleNamespace:
-        assert (seeds, kernel) == (1, "stock")
+    def run(self, scenario: Any, *, seeds: int, seed: int, kernel: str, clock: str, progress: Any) -> SimpleNamespace:
+        assert (seeds, kernel, clock) == (1, "stock", "real")
         self.seeds.append(seed)
         summary = copy.deepcopy(sim.run(scenario, seeds=1, seed=seed, jobs=1).summary)
         summary["fidelity"] = {"valid": True, "faults": []}

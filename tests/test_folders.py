@@ -28,8 +28,10 @@ SHORT = ("--set", "duration='12 s'")
 LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
 RUN = ("run", FIXED, *SHORT, "--seeds", 1, "-q")
 SWEEP = ("sweep", FIXED, *SHORT, "--over", f"{LIMIT}=5 packets,10 packets", "--seeds", 1, "-q")
-DESIGN = ("design", FIXED, *SHORT, "--vary", f"{LIMIT}=1 packets..20 packets")
-DESIGN += ("--subject-to", "utilisation >= 70 %", "--minimise", LIMIT, "--budget", 40, "-q")
+DESIGN: tuple[object, ...] = (
+    *("design", FIXED, *SHORT, "--vary", f"{LIMIT}=1 packets..20 packets", "--subject-to", "utilisation >= 70 %"),
+    *("--minimise", LIMIT, "--budget", 40, "-q"),
+)
 TRACE = EXAMPLES / "traces/lte-like.down"
 
 
@@ -127,6 +129,8 @@ WRITES: list[tuple[tuple[object, ...], str]] = [
     ((*RUN, "-o", "run", "--pcap", "a.pcapng"), "a.pcapng"),
     (("validate", "kernel", "-o", "table"), "table/runs.jsonl"),
     (("reproduce", "ratcp", "fig04", "--quick", "-q", "-o", "again"), "again/ratcp"),
+    (("reproduce", "ratcp", "fig04", "--quick", "-q", "-o", "again"), "again/index.html"),
+    (("reproduce", "ratcp", "fig04", "--quick", "-q", "-o", "again"), "again/ratcp/fig04.png"),
 ]
 
 
@@ -299,6 +303,25 @@ def test_a_file_that_is_too_large_is_refused_with_both_sizes(tmp_path: Path) -> 
         folder.read("manifest.json", 10)
 
 
+def test_where_there_are_no_handles_of_folders_no_link_is_followed_either(
+    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("varicap._folders._HAS_HANDLES", False)
+    plant(tmp_path / "link", victim / "precious")
+    plant(tmp_path / "parts", victim)
+    (tmp_path / ".a.tmp").write_text("half of")
+    with Folder(tmp_path) as folder:
+        assert folder.write("a", b"old").read_bytes() == b"old"
+        folder.write_all({"a": b"new", "b": b"new"})
+        with folder.within("inner", make=True) as inner:
+            folder.move("b", "c", inner)
+            assert inner.read("c") == b"new"
+        assert folder.names() == ["a", "inner", "link", "parts"]
+        for fails in (lambda: folder.write("link", b""), lambda: folder.read("link"), lambda: folder.within("parts")):
+            with pytest.raises(FolderError, match="is a link"):
+                fails()
+
+
 def test_two_writers_of_a_file_do_not_meet(tmp_path: Path) -> None:
     with Folder(tmp_path) as one, Folder(tmp_path) as other:
         with one.writing("a") as first:
@@ -392,6 +415,15 @@ def test_a_full_disk_leaves_the_old_file_or_the_new_one_and_is_named(
     after = state(mine / folder)
     assert {name: after.get(name) for name in before} == before
     assert not list((mine / folder).rglob(".*.tmp"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
+@pytest.mark.parametrize("words", [("-o", "o", "--pcap", "/dev/full"), ("export",)])
+def test_a_device_that_is_full_is_named(cli: Cli, mine: Path, words: tuple[str, ...]) -> None:
+    export = ("export", "run", "--to", "mahimahi", "-o", "/dev/full")
+    done = cli(*(export if words == ("export",) else (*RUN, "--no-plot", *words)))
+    assert done.returncode == 1
+    assert done.stderr.endswith("varicap: /dev/full: No space left on device\n")
 
 
 # ---- forged and damaged -------------------------------------------------------------------------------------------

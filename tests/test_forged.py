@@ -171,8 +171,8 @@ def test_points_that_are_none_are_repeated(whole: Path, tmp_path: Path, text: st
 def test_rows_of_a_design_that_are_longer_than_its_headings_are_refused(cli: Cli, whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole / "design", tmp_path / "design")
     manifest = json.loads((tmp_path / "design/manifest.json").read_text())
-    for headings in (manifest["design"]["headings"][:-1], []):
-        manifest["design"]["headings"] = headings
+    for many in (-1, 0):
+        manifest["design"]["headings"] = manifest["design"]["headings"][:many]
         (tmp_path / "design/manifest.json").write_text(json.dumps(manifest))
         done = cli("report", "design")
         assert done.returncode == 2
@@ -277,3 +277,15 @@ def test_a_number_of_processes_is_one(number: str) -> None:
     pytest.importorskip("distributed")
     with pytest.raises(WorkersError, match="is not a number of processes from 1 to 4096"):
         study.sweep(FIXED, {LIMIT: ["5 packets"]}, seeds=1, overrides=SHORT, on=f"local:{number}")
+
+
+def test_a_manifest_whose_scenario_names_a_file_elsewhere_is_refused(cli: Cli, whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / "run", tmp_path / "run")
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    link = manifest["scenario"]["topology"]["dumbbell"]["forward"]
+    link["capacity"] = {"opportunities": {"file": "/etc/passwd"}}
+    (tmp_path / "run/manifest.json").write_text(json.dumps(manifest))
+    for command in (("replay", "run/manifest.json"), ("report", "run")):
+        done = cli(*command)
+        assert done.returncode == 2
+        assert "run/manifest.json: `traces` lacks /etc/passwd, which the scenario names" in done.stderr

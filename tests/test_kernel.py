@@ -283,6 +283,24 @@ def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, se
     return asked, worker, set(inside)
 
 
+@needs_kernel
+def test_a_connection_that_nobody_answers_is_given_up_as_in_the_simulator() -> None:
+    """Linux's socket says ETIMEDOUT, after two SYNs and 3 s."""
+    timer = {"linux": {"syn_retries": 1, "linear_syn_timeouts": 0}}
+    asked = scenario(
+        {"capacity": {"steps": {"at": ["0 s"], "rates": ["0 bit/s"]}}},
+        duration="5 s",
+        warmup="0 s",
+        tcp={"stack": "linux", "timer": timer},
+        flows={"a": {"app": {"transfer": {"size": "10 kB"}}}},
+    )
+    real = valid(lambda: varicap.run(asked, engine="kernel", seeds=1).summary)
+    for summary in (varicap.run(asked, seeds=1).summary, real):
+        (flow,) = summary["flows"]
+        assert (flow["gave_up"], flow["unfinished_transfers"], flow["transfers"]) == (1, 1, 0)
+        assert any("1 connection gave up before the end" in note for note in summary["notes"])
+
+
 def test_the_mode_is_that_of_the_stacks() -> None:
     def mode(*stacks: str) -> str:
         flows = {f"f{place}": {"tcp": {"stack": stack}} for place, stack in enumerate(stacks)}

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import threading
 from pathlib import Path
 
@@ -88,12 +89,13 @@ def test_a_kernel_is_built_beside_its_source_and_found(linux: Path, tmp_path: Pa
     built = kernels.build(linux, "mine", progress=counts.append)
     assert content(linux) == before
     assert counts == [1, 2]
+    assert "advanced" not in built.controls
     assert {path.name for path in tmp_path.iterdir()} == {"linux", "cache", "tools"}
     assert kernels.find() == kernels.find("mine") == built
     assert kernels.find(built.folder.name) == built
     assert built.folder == home / f"mine-{built.digest}"
     assert (built.release, built.origin, built.lacks) == ("6.12.9", str(linux), ["CONFIG_NET_SCH_DUALPI2"])
-    assert {"reno", "cubic", "bbr", "dctcp"} <= set(built.controls)
+    assert {"reno", "cubic", "bbr", "highspeed", "ratcp"} <= set(built.controls)
     # The tree that was compiled is the source with varicap's changes.
     assert "default 250" in built.executable.read_text()
     assert (built.tree / "net/ipv4/tcp_cubic.c").read_text() == "int beta = 717;\n"
@@ -210,6 +212,55 @@ def test_without_apt_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch
         sources.of_package("linux-source-6.12", lambda _: None)
 
 
+@pytest.fixture
+def apt(linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs in the place of apt's that know one package; gives the file to which downloads are noted."""
+    if any(shutil.which(tool) is None for tool in ("dpkg-deb", "xz", "tar")):
+        pytest.skip("SKIPPED: no dpkg-deb, xz or tar here")
+    package, tools, noted = tmp_path / "package", tmp_path / "apt", tmp_path / "downloads"
+    (package / "usr/src").mkdir(parents=True)
+    (package / "DEBIAN").mkdir()
+    (package / "DEBIAN/control").write_text(
+        f"Package: {store.PACKAGE}\nVersion: 6.12.9-1\nArchitecture: all\nMaintainer: nobody\nDescription: x\n"
+    )
+    (linux / "drivers/gpu").mkdir(parents=True)
+    (linux / "drivers/gpu/big.c").write_text("")
+    (linux / "drivers/gpu/Kconfig").write_text("")
+    named = linux.rename(tmp_path / store.PACKAGE)
+    archive = package / f"usr/src/{store.PACKAGE}.tar.xz"
+    subprocess.run(["tar", "-cJf", archive, "-C", tmp_path, named.name], check=True)
+    deb = tmp_path / f"{store.PACKAGE}_6.12.9-1_all.deb"
+    subprocess.run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
+    tools.mkdir()
+    for name, script in {
+        "apt-cache": f'[ "$2" = {store.PACKAGE} ] && echo "  Candidate: 6.12.9-1"\nexit 0\n',
+        "apt-get": f'echo "$@" >> {noted}\n[ -e {deb} ] || {{ echo "E: no route" >&2; exit 100; }}\ncp {deb} .\n',
+    }.items():
+        (tools / name).write_text(f"#!/bin/sh\n{script}")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{tmp_path / 'tools'}:/usr/bin:/bin")
+    return noted
+
+
+def test_a_package_is_downloaded_once_and_unpacked_in_part(apt: Path, home: Path) -> None:
+    built = kernels.build()
+    assert built.origin == f"{store.PACKAGE} 6.12.9-1"
+    kernels.build(name="again")
+    assert apt.read_text().splitlines() == [f"download {store.PACKAGE}=6.12.9-1"]
+    (unpacked,) = (home / store.SOURCES).glob("[!.]*")
+    assert (unpacked / "drivers/gpu/Kconfig").exists()
+    assert not (unpacked / "drivers/gpu/big.c").exists()
+    assert sorted(path.name for path in (home / store.SOURCES).iterdir() if path.is_dir()) == [unpacked.name]
+
+
+def test_what_apt_says_is_shown(apt: Path) -> None:
+    with pytest.raises(kernels.KernelBuildError, match=r"apt knows no package linux-source-6\.99: .*apt-get update"):
+        kernels.build("linux-source-6.99")
+    next(apt.parent.glob("*.deb")).unlink()
+    with pytest.raises(kernels.KernelBuildError, match="E: no route"):
+        kernels.build()
+
+
 def test_no_kernel_names_the_command_that_builds_one(linux: Path) -> None:
     with pytest.raises(kernels.NoKernelError, match="`varicap kernel build` builds one"):
         kernels.find()
@@ -222,12 +273,21 @@ def test_no_kernel_names_the_command_that_builds_one(linux: Path) -> None:
         kernels.find()
 
 
-def test_the_default_is_a_package_s_kernel(linux: Path) -> None:
-    package = kernels.build(linux, "package")
-    store.write(store.Kernel(**{**vars(package), "origin": "linux-source-6.12 6.12.9-1"}))
-    (linux / "net/ipv4/tcp_cubic.c").write_text("int beta = 800;\n")
-    kernels.build(linux, "mine")
-    assert kernels.find().name == "package"
+def test_the_default_is_the_kernel_of_the_documents(linux: Path) -> None:
+    def build(name: str, origin: str | None = None) -> None:
+        (linux / "net/ipv4/tcp_cubic.c").write_text(name)
+        built = kernels.build(linux, name)
+        if origin is not None:
+            store.write(store.Kernel(**{**vars(built), "origin": origin}))
+
+    build("mine")
+    assert kernels.find().name == "mine"
+    build("old", "linux-source-6.1 6.1.192-3")
+    assert kernels.find().name == "old"
+    build("usual", f"{store.PACKAGE} 6.12.117-1")
+    build("older", "linux-source-6.1 6.1.192-3")
+    build("yours")
+    assert kernels.find().name == "usual"
 
 
 def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) -> None:
@@ -239,6 +299,18 @@ def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) ->
     assert [path for path in home.iterdir() if path.is_dir()] == []
     with pytest.raises(kernels.NoKernelError):
         kernels.remove("mine")
+
+
+def test_unpacked_sources_stay_as_long_as_a_kernel_is_of_them(linux: Path, home: Path) -> None:
+    unpacked = home / store.SOURCES / "linux-source-6.12_6.12.9-1"
+    shutil.copytree(linux, unpacked)
+    kernels.build(unpacked, "one")
+    kernels.build(linux, "other")
+    kernels.remove("other")
+    assert unpacked.is_dir()
+    kernels.remove("one")
+    assert not unpacked.exists()
+    assert linux.is_dir()
 
 
 def test_a_kernel_that_is_being_built_is_not_removed(linux: Path) -> None:
@@ -261,6 +333,14 @@ def test_what_a_kernel_is_given_stands_in_its_command(linux: Path) -> None:
     assert 'init="/a b/init"' in built.command("/a b/init")
     with pytest.raises(ValueError, match="both spaces and double quotes"):
         built.command("/bin/init", ('"a b"',))
+
+
+@pytest.mark.parametrize(("patchlevel", "is_lazy"), [(1, True), (15, True), (16, False), (18, False)])
+def test_registers_are_lazy_where_it_is_known_how(linux: Path, tmp_path: Path, patchlevel: int, is_lazy: bool) -> None:
+    (linux / "Makefile").write_text(MAKEFILE.replace("12", str(patchlevel), 1))
+    tree.lay(linux, tmp_path / "tree")
+    for name in ("os-Linux/skas/Makefile", "varicap/Makefile"):
+        assert ("fp.o" in (tmp_path / "tree/arch/um" / name).read_text()) == is_lazy
 
 
 def test_files_that_are_added_are_under_names_of_ours() -> None:

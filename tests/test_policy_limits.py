@@ -12,6 +12,7 @@ import pytest
 from onnx_model import graph, inner, integers, message, model, node
 
 import varicap
+from varicap.parts import onnx_plain
 from varicap.parts.policies import read
 
 
@@ -171,6 +172,14 @@ def test_a_decision_that_never_ends_ends_without_a_limit_too(tmp_path: Path, mon
         policy(np.zeros(10, np.float32))
 
 
+def test_a_system_that_cannot_wait_ends_it_by_a_timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("select.poll")
+    file = tmp_path / "endless.onnx"
+    file.write_bytes(endless())
+    with pytest.raises(varicap.LimitError, match="--max-time"):
+        simulated(file, max_time="8 s")
+
+
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system says nothing of memory")
 @pytest.mark.parametrize("made", [greedy, greedy_when_read])
 @pytest.mark.parametrize("command", [simulated, swept])
@@ -183,12 +192,50 @@ def test_a_decision_that_fills_the_memory_ends_at_the_limit(
         command(file, max_memory="300 MB")
 
 
+@pytest.mark.parametrize(
+    ("nodes", "is_plain"),
+    [
+        ([node("Relu", ("observation",), "x"), node("MatMul", ("x", "w"), "action")], True),
+        ([node("MatMul", ("observation", "w"), "x"), node("Add", ("x", "b"), "action")], True),
+        ([node("MatMul", ("observation", "missing"), "action")], False),
+        ([node("MatMul", ("w", "observation"), "x"), node("ReduceMax", ("x",), "action")], False),
+        ([node("Add", ("tall", "observation"), "x"), node("MatMul", ("x", "w"), "action")], False),
+        ([node("Add", ("tall", "wide"), "x"), node("MatMul", ("x", "w"), "action")], False),
+        ([node("Tile", ("observation", "n"), "action")], False),
+        ([node("If", ("observation",), "action")], False),
+    ],
+)
+def test_only_a_network_whose_cost_is_known_and_small_decides_in_this_process(
+    nodes: list[bytes], is_plain: bool
+) -> None:
+    sizes = {"w": (10, 1), "b": (1,), "tall": (3_000_000, 1), "wide": (1, 3_000_000)}
+    # What a tensor holds is onnxruntime's to check; here its shape alone is read.
+    tensors = [message(*((1, size) for size in shape), (2, 1), (8, name)) for name, shape in sizes.items()]
+    content = model(graph(nodes, tensors)).replace(message((8, message((1, "own"), (2, 1)))), b"")
+    assert onnx_plain.is_plain(content) is is_plain
+
+
+def test_a_plain_network_decides_as_its_child_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    weights = [rng.normal(size=size) for size in ((20, 10), (20, 20), (1, 20))]
+    file = tmp_path / "policy.onnx"
+    file.write_bytes(onnx_model.network(weights, [rng.normal(size=len(weight)) for weight in weights]))
+    here = read(file)
+    with monkeypatch.context() as context:
+        context.setattr(onnx_plain, "is_plain", lambda _: False)
+        there = read(file)
+    for _ in range(20):
+        observation = rng.normal(size=10).astype(np.float32)
+        assert np.array_equal(here(observation), there(observation))
+
+
 def test_a_network_that_ends_its_process_is_an_error_and_the_next_one_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layers = [np.ones((1, 10))], [np.zeros(1)]
     file = tmp_path / "policy.onnx"
     file.write_bytes(onnx_model.network(*layers))
+    monkeypatch.setattr(onnx_plain, "is_plain", lambda _: False)
     policy = read(file)
     processes = []
 

@@ -10,8 +10,8 @@ import pytest
 from conftest import EXAMPLES
 
 import varicap
+from varicap._folders import FolderError
 from varicap.results import unpacked
-from varicap.results.stored import FolderError
 
 
 def written(table: pa.Table, times: int = 1) -> io.BytesIO:

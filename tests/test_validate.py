@@ -23,6 +23,7 @@ from patience import HANG_S, until
 from pretended_kernel import SAME, Change, Kernel, faulty, rows_of, scaled
 
 import varicap
+from varicap import kernels
 from varicap.cli.validate import kernel as command
 from varicap.engines import kernel as linux
 from varicap.errors import MachineLacksError
@@ -105,7 +106,7 @@ def test_a_run_begins_once_the_one_before_has_settled(
     together: list[int] = []
     running: set[int] = set()
 
-    def run(scenario: Any, *, seeds: int, seed: int, kernel: str, progress: Any) -> SimpleNamespace:
+    def run(scenario: Any, *, seeds: int, seed: int, kernel: str, clock: str, progress: Any) -> SimpleNamespace:
         unsettled.append(seed)
         assert len(unsettled) == 1, "nobody else sets up"
         progress(0.0, 0, 1)
@@ -117,7 +118,7 @@ def test_a_run_begins_once_the_one_before_has_settled(
         time.sleep(0.1)
         together.append(len(running))
         running.discard(threading.get_ident())
-        return summarised(scenario, seeds=seeds, seed=seed, kernel=kernel, progress=progress)
+        return summarised(scenario, seeds=seeds, seed=seed, kernel=kernel, clock=clock, progress=progress)
 
     summarised = kernel.run
     monkeypatch.setattr(linux, "run", run)
@@ -279,13 +280,13 @@ def test_a_flow_that_delivers_in_neither_engine_is_no_agreement(
     pretend: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing = SAME | {"goodput_bps": 0.0, "rtt_ms": None, "retransmitted_packets": 0.0, "timeouts": 0.0}
-    assert judge([Pair(nothing, nothing)]).why == "neither engine delivered anything"
+    assert judge([Pair(nothing, nothing)]).why == "neither side delivered anything"
     pretend()
     monkeypatch.setattr(measure, "numbers_of", lambda *_: {"flow": nothing})
     found = varicap.validate.kernel(["slow"], quick=True)
     assert [(row["valid"], row["agrees"], row["seeds"]) for row in found.rows] == [(False, False, 1)] * 2
-    assert found.rows[0]["why"] == "neither engine delivered anything"
-    assert "0 of 2 rows agree; 2 in which neither engine delivered anything" in found.conclusion()
+    assert found.rows[0]["why"] == "neither side delivered anything"
+    assert "0 of 2 rows agree; 2 in which neither side delivered anything" in found.conclusion()
     _, cells = found.grid()
     assert [(row[3], row[-1]) for row in cells] == [("not valid", "1")] * 2
 
@@ -373,6 +374,9 @@ def test_the_json_has_the_form_that_is_documented(pretend: Callable[..., Kernel]
     ]
     row = read["paths"][-1]
     assert set(row) >= {"name", "flow", "ack", "sim", "kernel", "agrees", "why", "bounds"}
+    assert [side["key"] for side in read["sides"]] == ["sim", "kernel"]
+    assert read["sides"][1]["clock"] == "real"
+    assert row["segments"] is None, "real time says nothing of segments"
     assert row["sim"] == row["kernel"]
     assert set(row["sim"]) == {
         *("goodput_bps", "retransmitted_packets", "timeouts", "rtt_ms", "cwnd_packets", "fct_ms", "intervals"),
@@ -410,6 +414,7 @@ def test_a_machine_without_namespaces_is_refused_with_the_reason(monkeypatch: py
     probed = [("network namespaces", "Operation not permitted", "be root"), ("ratcp in the kernel", None, "")]
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(linux, "probe", lambda: probed)
+    monkeypatch.setattr(kernels, "installed", list)
     with pytest.raises(MachineLacksError, match="no network namespaces: Operation not permitted; be root"):
         varicap.validate.kernel(["slow"])
 
@@ -418,6 +423,7 @@ def test_without_root_there_is_no_ratcp(monkeypatch: pytest.MonkeyPatch) -> None
     probed = [("network namespaces", None, ""), ("ratcp in the kernel", "no BPF", "be root")]
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(linux, "probe", lambda: probed)
+    monkeypatch.setattr(kernels, "installed", list)
     monkeypatch.setattr(linux, "run", Kernel().run)
     found = varicap.validate.kernel(["slow"], quick=True)
     assert {row["flow"] for row in found.rows} == {"reno", "cubic"}
@@ -455,7 +461,20 @@ def test_two_paths_agree_with_the_real_kernel(cli: Cli, tmp_path: Path) -> None:
         pytest.skip(f"SKIPPED: {error}")
     if "ratcp" in refused:
         pytest.skip(f"SKIPPED: no ratcp, which needs root: {refused['ratcp']}")
-    command = ("validate", "kernel", "--quick", "--path", "fixed", "--path", "slow", "-o", "out", "--json")
+    command = (
+        "validate",
+        "kernel",
+        "--clock",
+        "real",
+        "--quick",
+        "--path",
+        "fixed",
+        "--path",
+        "slow",
+        "-o",
+        "out",
+        "--json",
+    )
     done = cli(*command, "-j", "6", "--max-time", "3 min")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["paths"]
@@ -481,7 +500,20 @@ def test_ctrl_c_ends_the_runs_under_way_and_reports_what_is_finished(tmp_path: P
         measure._refused()
     except MachineLacksError as error:
         pytest.skip(f"SKIPPED: {error}")
-    command = [sys.executable, "-m", "varicap", "validate", "kernel", "--quick", "--path", "slow", "-o", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "varicap",
+        "validate",
+        "kernel",
+        "--clock",
+        "real",
+        "--quick",
+        "--path",
+        "slow",
+        "-o",
+        "out",
+    ]
     started = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
     )

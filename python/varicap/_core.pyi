@@ -157,6 +157,9 @@ class Scenario:
         """The same as a TOML file."""
     def explain(self) -> str:
         """JSON: each value by its key, and whether it was given."""
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether no run of the simulator draws a random number, so that all runs are one."""
     def facts(self) -> str:
         """JSON: for each network its links and flows in seconds, bytes and b/s, with routes and choices."""
     def trace_files(self) -> list[tuple[str, Path]]:
@@ -176,10 +179,10 @@ class Template:
         """The scenario at a point: what `Scenario.from_json` reads with these overrides, and its errors."""
     def fitting(
         self, points: Sequence[Sequence[tuple[str, str]]], *, budget: Budget, at_a_time: int
-    ) -> tuple[int, list[tuple[str, Path]]]:
+    ) -> tuple[int, list[tuple[str, Path]], list[int]]:
         """How many of the points can be read, and have runs that fit the budget, up to the first that has not.
 
-        The second is the traces of these points.
+        The second is the traces of these points, the third the places of those that draw nothing.
         """
     def run(
         self,
@@ -213,17 +216,20 @@ def shell(
 def quantity(kind: str, text: str) -> float:
     """A quantity with its unit, as SI number: `kind` is time, rate, size, frequency or probability."""
 
-def read_rates(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
-    """Of a CSV text of rates: instants [s], rates [b/s] and length [s], which a single row has not.
+def read_log(
+    file: str, text: bytes, wanted: str, reading: str, optional: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None, str] | None:
+    """Of a log: instants [s], what is `wanted` (rate, delay, loss) [b/s, s or 1], length [s], what was understood.
 
-    Raises ValueError with `file`, the line, what was found and what was expected.
+    `reading` says how it is understood (JSON).  Nothing if the log is without and `optional`.  A single row has no
+    length.  Raises ValueError with `file`, the line, what was found and what was expected.
     """
 
-def read_losses(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
-    """Of a CSV text of loss probabilities: instants [s], probabilities and length [s], as `read_rates`."""
+def are_opportunities(file: str, text: bytes) -> bool:
+    """Whether a log is a list of delivery opportunities, whole numbers on lines of their own."""
 
-def read_opportunities(file: str, text: bytes) -> NDArray[np.uint64]:
-    """Of a text in Mahimahi's format: the instants [ms].  Raises ValueError as `read_rates` does."""
+def read_opportunities(file: str, text: bytes) -> tuple[NDArray[np.uint64], str | None]:
+    """Of a text in Mahimahi's format: the instants [ms], and what is to be said.  Raises as `read_log` does."""
 
 @final
 class Results:

@@ -108,8 +108,11 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
     """
     path = Path(path)
     if _OUTPUTS.fullmatch(str(path)):
-        with path.open("wb") as output:
-            yield output
+        try:
+            with path.open("wb") as output:
+                yield output
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         return
     with Folder(path.parent, make=True) as folder, folder.writing(path.name) as file:
         yield file

@@ -23,7 +23,7 @@ from varicap._printable import PrintableError
 
 MOST_TEXT = 200_000_000
 """Bytes of a file of ours that is read at once, such as a manifest; that of a sweep of a million points has fewer."""
-MOST_TABLE = 1 << 40
+MOST_TABLE = 4_000_000_000
 """Bytes of a table or a trace, which is not read at once."""
 
 _MOST_DEPTH = 64

@@ -135,6 +135,12 @@ impl PyScenario {
         serde_json::to_string(&lines).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
+    /// Whether no run of the simulator draws a random number: then all are one run.
+    #[getter]
+    pub fn draws_nothing(&self) -> bool {
+        self.networks.iter().all(Network::draws_nothing)
+    }
+
     fn facts(&self) -> String {
         facts(&self.scenario, &self.networks).to_string()
     }

@@ -66,10 +66,24 @@ pub struct DelayedAck {
     /// that lets it grow is acknowledged at once: in slow start mostly all of them. What is advertised is `receive_window`
     /// nevertheless. Default: false (Linux: true, `tcp_moderate_rcvbuf`).
     pub autotuning: bool,
+    /// By which of Linux's rules the buffer grows that limits that window. Default: rcvbuf-grow.
+    pub buffer_growth: BufferGrowth,
     /// Ticks of the receiver's clock in a second, at least four: pauses are measured in them, and a delayed acknowledgement
     /// leaves at the end of the one in which it is due, though not after 500 ms. Default: none, an exact clock (Linux: 250, on
     /// most distributions).
     pub hertz: Option<u32>,
+}
+
+/// How the buffer of a receiver grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferGrowth {
+    /// To twice what is read in a round trip, and more while that grows, with what waits out of order, up to 32 MiB: Linux since
+    /// 6.16 (tcp_rcvbuf_grow).
+    #[default]
+    RcvbufGrow,
+    /// With 16 segments more, round trips in milliseconds of timestamps, and up to 6 MiB: Linux before 6.16 (tcp_rcv_space_adjust).
+    SpaceAdjust,
 }
 
 impl Default for DelayedAck {
@@ -84,6 +98,7 @@ impl Default for DelayedAck {
             pushed_at_once: false,
             sack_compression: None,
             autotuning: false,
+            buffer_growth: BufferGrowth::RcvbufGrow,
             hertz: None,
         }
     }
@@ -111,8 +126,9 @@ impl Part for DelayedAck {
         Ok(())
     }
     fn on_kernel(&self) -> OnKernel {
+        let of_any_version = DelayedAck { buffer_growth: BufferGrowth::default(), ..*self };
         match self.segments {
-            2 if *self == DelayedAck::linux() => OnKernel::AsWritten,
+            2 if of_any_version == DelayedAck::linux() => OnKernel::AsWritten,
             2 => OnKernel::Nearly(
                 "ack: Linux acknowledges the first packets at once and delays by 40 ms or more later on",
             ),
@@ -134,6 +150,7 @@ impl DelayedAck {
             pushed_at_once: true,
             sack_compression: Some(Span::from_millis(1)),
             autotuning: true,
+            buffer_growth: BufferGrowth::RcvbufGrow,
             hertz: Some(250),
         }
     }

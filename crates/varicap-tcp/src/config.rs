@@ -38,6 +38,9 @@ pub struct TcpConfig {
     /// Whether the receiver reports in its first SACK block what arrived twice (RFC 2883), if `recovery` uses SACK. Default:
     /// by the stack; `rfc` has false.
     pub dsack: bool,
+    /// Which blocks a receiver reports of what it holds out of order, if `recovery` uses SACK. Default: by the stack; `rfc` has
+    /// held.
+    pub sack_list: SackList,
     /// Largest payload of a segment [B]. Default: by the stack; `rfc` has 1460 B (Ethernet without options).
     pub mss: Bytes,
     /// TCP and IP header on the wire [B], options not included. Default: 40 B.
@@ -127,7 +130,7 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
-    /// What its receivers can advertise: their buffer, no larger than [`LARGEST_WINDOW`].
+    /// The most that its receivers can advertise: their buffer, no larger than [`LARGEST_WINDOW`].
     ///
     /// # Panics
     /// If it is given in bandwidth-delay products: only the scenario knows the path.
@@ -148,7 +151,7 @@ impl TcpConfig {
         part::require("receive_window", good, window, TcpConfig::largest_window())
     }
 
-    /// What a receive window is to be, in words.
+    /// The range of a receive window, in words.
     pub fn largest_window() -> String {
         let bytes = LARGEST_WINDOW.as_u64();
         format!("at most {bytes} B, TCP's largest window (RFC 7323 §2.3), which \"unlimited\" stands for")
@@ -170,6 +173,7 @@ impl Default for TcpConfig {
             timer: Timer::default(),
             ack: AckPolicy::default(),
             dsack: false,
+            sack_list: SackList::Held,
             mss: Bytes::new(1460),
             header: Bytes::new(40),
             count_options: true,
@@ -211,8 +215,12 @@ impl Default for TcpConfig {
 impl TcpConfig {
     /// A full segment on the wire, headers and counted options included [B].
     pub fn packet(&self) -> Bytes {
-        let options = if self.timestamps && self.count_options { OPTION_TIMESTAMPS } else { 0 };
-        self.mss + self.header + Bytes::new(u64::from(options))
+        self.mss + self.header + Bytes::new(u64::from(self.option_timestamps()))
+    }
+
+    /// What the timestamps in a segment take on the wire, if they count there [B].
+    pub(crate) fn option_timestamps(&self) -> u16 {
+        if self.timestamps && self.count_options { OPTION_TIMESTAMPS } else { 0 }
     }
 }
 
@@ -260,6 +268,19 @@ pub enum AfterLostSyn {
     OneSegment,
     /// One segment if the SYN timed out twice, unless the answer has the timestamp of the first SYN, which then was not lost;
     /// else `initial_window`: Linux (tcp_init_transfer, tcp_try_undo_spurious_syn).
+    Linux,
+}
+
+/// Which SACK blocks a receiver reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SackList {
+    /// All that is held next to the segment that arrived, then what was reported before. Source: RFC 2018 §4.
+    #[default]
+    Held,
+    /// The last four blocks, each with what arrived next to it since. What a fifth one has pushed out is forgotten, though it is
+    /// held: of that, only segments that arrive from then on are reported, and nothing once the four are in order: Linux
+    /// (tcp_sack_new_ofo_skb, TCP_NUM_SACKS).
     Linux,
 }
 

@@ -19,7 +19,7 @@ mod stacks;
 mod timer;
 mod writes;
 
-pub use ack_policy::{AckPolicy, DelayedAck};
+pub use ack_policy::{AckPolicy, BufferGrowth, DelayedAck};
 pub use config::*;
 pub use congestion::Congestion;
 pub use ecn::{AccurateEcn, EcnMode};

@@ -68,6 +68,17 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 /// Bytes of a timestamps option, padded (RFC 7323 appendix A) [B].
 pub(crate) const OPTION_TIMESTAMPS: u16 = 12;
 
+/// Bytes of the options that a SYN has beside timestamps, where there are any: the MSS (4 B, RFC 9293 §3.7.1) and the window
+/// scale, padded (4 B, RFC 7323 §2.2). SACK-permitted (RFC 2018 §2) takes the place of the timestamps' padding. Source: Linux
+/// `tcp_syn_options` [B].
+const OPTIONS_OF_SYN: u16 = 8;
+
+/// Bytes that a SYN or its answer has beyond the header and the options of other segments, of which `timestamps` are for
+/// timestamps [B]. Deviation: without timestamps none are counted.
+pub(crate) const fn options_of_syn(timestamps: u16) -> u16 {
+    if timestamps == 0 { 0 } else { OPTIONS_OF_SYN }
+}
+
 /// Bytes of a SACK option with `blocks` blocks, padded to whole words (RFC 2018 §3) [B].
 pub(crate) const fn option_sack(blocks: u8) -> u16 {
     if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }

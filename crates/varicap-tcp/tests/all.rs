@@ -42,6 +42,7 @@ mod rfc9438;
 mod rfc9768;
 mod rfc9937;
 mod round_trips;
+mod sack_list;
 mod tahoe;
 mod undo;
 mod vegas;

@@ -78,7 +78,7 @@ pub fn run(
     let streams = Streams::new(seed, replication);
     // Threads and sockets are ready before time zero.
     let clock = if options.is_simulated {
-        Clock::starting_at_a_second()
+        Clock::starting_with_the_wheel()
     } else {
         Clock::starting_in(Span::from_millis(20 + network.flows.len() as u64))
     };

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -37,7 +37,7 @@ Paths: TypeAlias = Annotated[
 
 @validate.command(
     epilog="Examples: varicap validate kernel --quick | varicap validate kernel -o validation | "
-    "varicap validate kernel --path loss-1 --path markov --json"
+    "varicap validate kernel --path loss-1 --path markov --json | varicap validate kernel --kernel 6.12 --kernel patched"
 )
 def kernel(
     path: Paths = None,
@@ -47,6 +47,17 @@ def kernel(
     traces: Annotated[
         Path | None, typer.Option(metavar="DIR", help="A path for each trace *.down of this folder, in addition.")
     ] = None,
+    clock: Annotated[
+        Literal["simulated", "real"] | None,
+        typer.Option(help="The time of the kernel.", show_default="simulated where a kernel was built for it"),
+    ] = None,
+    kernel_name: Annotated[
+        list[str] | None,
+        typer.Option("--kernel", metavar="NAME", help="The kernel; given twice, two kernels are compared."),
+    ] = None,
+    first_difference: Annotated[
+        bool, typer.Option("--first-difference", help="Show where the segments of a row begin to differ.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Save the table here; an interrupted table resumes."),
@@ -62,7 +73,11 @@ def kernel(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "-j", "--jobs", min=1, max=MOST_JOBS, help="Runs of the kernel side by side (default: 4 per core)."
+            "-j",
+            "--jobs",
+            min=1,
+            max=MOST_JOBS,
+            help="Runs of the kernel side by side (default: one per core, in real time 4).",
         ),
     ] = None,
     any_revision: Annotated[
@@ -73,18 +88,22 @@ def kernel(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the simulator's TCP with Linux's own on a table of paths, run by run over the same links.
+    """Compare the simulator's TCP with Linux's own, or two kernels, on a table of paths, run by run over the same links.
 
     Each path is run with Reno, CUBIC and RATCP, and some with BBR, with an acknowledgement for each packet and with
     delayed ones, with as many seeds as bring the interval of the difference in goodput to 2 %. Engines agree on a flow
     if goodput differs by at most 2 % or its interval holds zero, retransmitted packets by 25 % or 5 packets, timeouts
     by 1 (for a group of flows, all of its timeouts together), and mean RTTs by 5 %. Where goodput differs by more than
-    2 % and the interval holds zero because it is wide, the row is undecided, and counted apart. All of it takes up to
-    two hours.
+    2 % and the interval holds zero because it is wide, the row is undecided, and counted apart.
+
+    In simulated time (`varicap kernel build`) each row also says whether both send identical segments, at the same instants,
+    or from which packet on they do not. A second seed is not run where it would give the same. In real time, all of it
+    takes up to two hours.
     """
     from varicap import units
     from varicap.validate import kernel as measure
     from varicap.validate import paths as known
+    from varicap.validate.measure import sides_of
     from varicap.validate.table import check_document
 
     try:
@@ -95,6 +114,8 @@ def kernel(
             check_folder(output)
         if document is not None:
             check_document(document)
+        if not show_paths:
+            sides_of(clock, kernel_name)
     except ValueError as error:
         fail(str(error), USAGE)
     if show_paths:
@@ -105,6 +126,8 @@ def kernel(
             path,
             quick=quick,
             traces=traces,
+            clock=clock,
+            kernel_name=kernel_name,
             folder=output,
             max_seeds=max_seeds,
             max_time=max_time,
@@ -112,7 +135,7 @@ def kernel(
             any_revision=any_revision,
             progress=progress,
         )
-    _show(found, as_json, quiet)
+    _show(found, as_json, first_difference)
     if output is not None and not quiet:
         say(f"the table is in {output}")
     if document is not None and not found.interrupted:
@@ -133,7 +156,7 @@ def _list(cases: "list[Case]", as_json: bool) -> None:
     echo("\n".join(f"{name:<{width}}  {about}" for name, about in abouts.items()))
 
 
-def _show(found: "Validation", as_json: bool, quiet: bool) -> None:
+def _show(found: "Validation", as_json: bool, first_difference: bool) -> None:
     if as_json:
         echo(json.dumps(found.to_dict(), ensure_ascii=False))
         return
@@ -142,7 +165,7 @@ def _show(found: "Validation", as_json: bool, quiet: bool) -> None:
     from varicap.report.table import titled
 
     headings, rows = found.grid()
-    table = titled("simulator / Linux", headings, left=("path", "flow", "ack"))
+    table = titled(found.titles, headings, left=("path", "flow", "ack"))
     for row in rows:
         table.add_row(*map(Text, row))
     if rows:
@@ -151,6 +174,9 @@ def _show(found: "Validation", as_json: bool, quiet: bool) -> None:
         echo(line)
     for line in found.undecided():
         echo(f"{line}: undecided")
+    if first_difference:
+        for line in found.first_differences():
+            echo(line)
     for case in found.left_out:
         echo(f"{case['name']}, {case['flow']}, ack {case['ack']}: not measured: {case['why']}")
     echo(found.conclusion())

@@ -54,23 +54,24 @@ def replay(
     """
     path = Path(manifest)
     recorded = _read(path)
-    try:
-        scenario = load(with_traces_beside(path, recorded), base_dir=path.parent)
-    except _core.ScenarioError as error:
-        raise ManifestError(f"{path}: its scenario: {error}") from None
     options = _kernel(path, recorded)
-    result = run(
-        scenario,
-        **options,
-        seed=recorded["seed"],
-        seeds=recorded["runs"],
-        series=recorded["series"],
-        packets=recorded["packets"],
-        jobs=jobs,
-        max_memory=max_memory,
-        max_time=max_time,
-        progress=progress,
-    )
+    with with_traces_beside(path, recorded) as (written, base_dir):
+        try:
+            scenario = load(written, base_dir=base_dir)
+        except _core.ScenarioError as error:
+            raise ManifestError(f"{path}: its scenario: {error}") from None
+        result = run(
+            scenario,
+            **options,
+            seed=recorded["seed"],
+            seeds=recorded["runs"],
+            series=recorded["series"],
+            packets=recorded["packets"],
+            jobs=jobs,
+            max_memory=max_memory,
+            max_time=max_time,
+            progress=progress,
+        )
     tables = result.tables()
     comparisons = tuple(
         _compared(file, tables.get(file.removesuffix(".parquet")), digests)

@@ -53,7 +53,7 @@ def build(
     if name is not None and _NAME.fullmatch(name) is None:
         raise KernelBuildError(f"`{name}` is no name for a kernel: letters, digits and . _ + - only")
     compiler = _check_tools()
-    given = str(source or sources.PACKAGE)
+    given = str(source or store.PACKAGE)
     found = sources.of_package(given, say) if sources.looks_like_package(given) else sources.of_folder(Path(given), say)
     chosen = name or tree.version(found.folder)
     digest = digest_of(found, compiler)
@@ -173,10 +173,17 @@ def _described(source: Source, folder: Path, name: str, digest: str) -> Kernel:
         digest=digest,
         origin=source.origin,
         built=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        controls=sorted(["reno", *(control.lower() for control in _CONTROL.findall(text) if control != "ADVANCED")]),
+        controls=sorted(["ratcp", "reno", *_controls(text)]),
         lacks=[option for option in _asked("wanted.config") if option not in set_],
         folder=folder,
     )
+
+
+def _controls(config: str) -> Iterator[str]:
+    """Names of congestion controls, which are those of their options but for one."""
+    for option in _CONTROL.findall(config):
+        if option != "ADVANCED":
+            yield {"HSTCP": "highspeed"}.get(option, option.lower())
 
 
 def _discard_drafts(folder: Path) -> None:
@@ -209,7 +216,8 @@ def _run(command: list[str], more: dict[str, str], log: Path, progress: Progress
             text=True,
             errors="replace",
             env=environment(more),
-            start_new_session=True,
+            # Not a session: some systems weigh sessions, and this one may be meant to be nice.
+            process_group=0,
         ) as make,
         _ended(make),
     ):
@@ -249,6 +257,8 @@ def environment(more: dict[str, str]) -> dict[str, str]:
         # Paths below the folder of kernels do not matter to ccache: a change of ours compiles little anew.
         "CCACHE_BASEDIR": str(store.home()),
         "CCACHE_NOHASHDIR": "true",
+        # It takes what the compiler itself says a file includes, rather than preprocess each file before.
+        "CCACHE_DEPEND": "true",
         "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
         "KBUILD_BUILD_USER": "varicap",
         "KBUILD_BUILD_HOST": "varicap",

@@ -20,6 +20,8 @@ FORM = 1
 RECORD = "kernel.json"
 """Written last: a folder that has it has a kernel."""
 BUILDS = "varicap kernel build"
+PACKAGE = "linux-source-6.12"
+"""The package whose kernel is the default, and the one that the documents are about."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +146,13 @@ def write(kernel: Kernel) -> None:
 
 
 def find(name: str | None = None) -> Kernel:
-    """The kernel of that name, or of that name and digest; by default the newest one from a distribution's package."""
+    """The kernel of that name, or of that name and digest; by default the newest of `PACKAGE`, or of any package."""
     known = installed()
     if not known:
         raise NoKernelError(f"no Linux kernel for simulated time has been built here: `{BUILDS}` builds one")
     if name is None:
-        chosen = [kernel for kernel in known if not kernel.origin.startswith("/")] or known
+        packaged = [kernel for kernel in known if not kernel.origin.startswith("/")]
+        chosen = [kernel for kernel in packaged if kernel.origin.startswith(f"{PACKAGE} ")] or packaged or known
     else:
         chosen = [kernel for kernel in known if name in (kernel.name, kernel.folder.name)]
     if not chosen:
@@ -161,7 +164,7 @@ def find(name: str | None = None) -> Kernel:
 
 
 def remove(name: str) -> list[Path]:
-    """Delete the kernels of that name, unfinished ones, too; gives their folders."""
+    """Delete the kernels of that name, unfinished ones, too, and unpacked sources of theirs; gives their folders."""
     folders = [path for path in _folders() if path.name == name or path.name.rpartition("-")[0] == name]
     if not folders:
         raise NoKernelError(unknown("kernel", name, sorted({path.name.rpartition("-")[0] for path in _folders()})))
@@ -170,7 +173,16 @@ def remove(name: str) -> list[Path]:
             # First what makes it one, so that nobody finds half of it.
             (folder / RECORD).unlink(missing_ok=True)
             shutil.rmtree(folder)
+    _forget_sources()
     return folders
+
+
+def _forget_sources() -> None:
+    """Delete unpacked packages that no kernel is of: the modules of a kernel need its source."""
+    needed = {(folder / "tree/Makefile").resolve().parent for folder in _folders()}
+    for source in (home() / SOURCES).glob("[!.]*"):
+        if source.resolve() not in needed:
+            shutil.rmtree(source)
 
 
 def _refuse(folder: Path) -> None:
@@ -202,8 +214,3 @@ def locked(folder: Path, busy: Callable[[], None]) -> Iterator[None]:
             busy()
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def size(folder: Path) -> int:
-    """What a folder takes on the disk [B]."""
-    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))

@@ -43,16 +43,21 @@ def lay(source: Path, tree: Path) -> None:
         target = tree / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    for name, change in _CHANGES.items():
-        target = tree / name
-        try:
-            text = target.read_text(encoding="utf-8")
-        except OSError as error:
-            raise KernelBuildError(f"{source / name}: cannot be read ({error.strerror})") from None
-        changed = change(text)
-        if changed is None:
-            raise KernelBuildError(f"{source / name}: does not look as expected; varicap cannot change this kernel")
-        target.write_text(changed, encoding="utf-8")
+    numbers = tuple(map(int, version(source).split(".")[:2]))
+    for changes in (_CHANGES, _LAZY_REGISTERS) if numbers < _FIRST_WITH_SECCOMP else (_CHANGES,):
+        for name, change in changes.items():
+            _change(tree / name, source / name, change)
+
+
+def _change(target: Path, source: Path, change: Callable[[str], str | None]) -> None:
+    try:
+        text = target.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KernelBuildError(f"{source}: cannot be read ({error.strerror})") from None
+    changed = change(text)
+    if changed is None:
+        raise KernelBuildError(f"{source}: does not look as expected; varicap cannot change this kernel")
+    target.write_text(changed, encoding="utf-8")
 
 
 def added() -> Iterator[tuple[str, str]]:
@@ -96,7 +101,6 @@ _CHANGES: dict[str, Callable[[str], str | None]] = {
     "arch/um/Kconfig": _hz,
     "arch/um/Kbuild": lambda text: f"{text}\nobj-y += varicap/\n",
     "arch/um/kernel/Makefile": _before_rules(
-        _before_file("signal", "kernel", "varicap_signal.h"),
         _before_file("time", "kernel", "varicap_time.h"),
         _before_file("um_arch", "kernel", "varicap_um_arch.h"),
     ),
@@ -108,10 +112,17 @@ _CHANGES: dict[str, Callable[[str], str | None]] = {
         _before_file("start_up", "os-Linux", "varicap_start_up.h"),
         _before_file("umid", "os-Linux", "varicap_umid.h"),
     ),
+    "arch/um/os-Linux/skas/Makefile": _before_rules(_before_file("process", "os-Linux/skas", "varicap_process.h")),
+}
+_FIRST_WITH_SECCOMP = (6, 16)
+"""From then on processes of the host may be stopped in another way, which keeps registers elsewhere."""
+_LAZY_REGISTERS: dict[str, Callable[[str], str | None]] = {
+    "arch/um/varicap/Makefile": lambda text: f"{text}obj-y += fp.o\n",
+    "arch/um/kernel/Makefile": _before_rules(_before_file("signal", "kernel", "varicap_signal.h")),
     "arch/um/os-Linux/skas/Makefile": _before_rules(
         "obj-y += varicap_fp.o",
         "USER_OBJS += varicap_fp.o",
-        _before_file("mem", "os-Linux/skas", "varicap_process.h"),
-        _before_file("process", "os-Linux/skas", "varicap_process.h"),
+        _before_file("mem", "os-Linux/skas", "varicap_fp.h"),
+        _before_file("process", "os-Linux/skas", "varicap_fp.h"),
     ),
 }

@@ -37,11 +37,11 @@ def check(content: bytes) -> None:
     """
     if content[4:8] == b"ORTM":
         raise RefusedError("it is in the format of onnxruntime, expected one in ONNX")
-    _Reader().model(memoryview(content))
+    Reader().model(memoryview(content))
 
 
-class _Reader:
-    """Reads the messages of one file."""
+class Reader:
+    """Reads the messages of one file, of which it looks at so many."""
 
     def __init__(self) -> None:
         self.left = _MOST_FIELDS
@@ -49,6 +49,7 @@ class _Reader:
         """Domain and name of the functions that the file brings along."""
 
     def model(self, message: memoryview) -> None:
+        """Look through a whole file."""
         parts = list(self.messages(message))
         functions = [part for number, part in parts if number == 25]
         for function in functions:
@@ -58,32 +59,32 @@ class _Reader:
         if not graphs:
             raise RefusedError("it has no graph")
         for graph in graphs:
-            self.graph(graph, 0)
+            self._graph(graph, 0)
         for function in functions:
             for number, part in self.messages(function):
                 if number == 7:
-                    self.node(part, frozenset(), 0)
+                    self._node(part, frozenset(), 0)
                 elif number == 11:
-                    self.attribute(part, 0)
+                    self._attribute(part, 0)
 
-    def graph(self, message: memoryview, depth: int) -> None:
+    def _graph(self, message: memoryview, depth: int) -> None:
         if depth > _DEEPEST:
             raise RefusedError(f"its graphs are nested more than {_DEEPEST} deep")
         parts = list(self.messages(message))
-        tensors = [self.tensor(part) for number, part in parts if number == 5]
+        tensors = [self._tensor(part) for number, part in parts if number == 5]
         for number, part in parts:
             if number == 15:
-                self.sparse(part)
+                self._sparse(part)
         # What is also an input of the graph is whatever its caller passes.
         given = {bytes(dict(self.messages(part)).get(1, b"")) for number, part in parts if number == 11}
         zeros = frozenset(name for name, is_zero in tensors if is_zero and name not in given)
         for number, part in parts:
             if number == 1:
-                self.node(part, zeros, depth)
+                self._node(part, zeros, depth)
         if all(number != 12 for number, _ in parts):
             raise RefusedError("it has a graph without outputs")
 
-    def node(self, message: memoryview, zeros: frozenset[bytes], depth: int) -> None:
+    def _node(self, message: memoryview, zeros: frozenset[bytes], depth: int) -> None:
         parts = list(self.messages(message))
         inputs = [bytes(part) for number, part in parts if number == 1]
         domains = {bytes(part) for number, part in parts if number == 7} or {b""}
@@ -100,23 +101,23 @@ class _Reader:
                     raise RefusedError(f"it has the operator {said} of {named}, expected those of ONNX itself")
         for number, part in parts:
             if number == 5:
-                self.attribute(part, depth)
+                self._attribute(part, depth)
 
-    def attribute(self, message: memoryview, depth: int) -> None:
+    def _attribute(self, message: memoryview, depth: int) -> None:
         for number, part in self.messages(message):
             if number in (6, 11):
-                self.graph(part, depth + 1)
+                self._graph(part, depth + 1)
             elif number in (5, 10):
-                self.tensor(part)
+                self._tensor(part)
             elif number in (22, 23):
-                self.sparse(part)
+                self._sparse(part)
 
-    def sparse(self, message: memoryview) -> None:
+    def _sparse(self, message: memoryview) -> None:
         for number, part in self.messages(message):
             if number in (1, 2):
-                self.tensor(part)
+                self._tensor(part)
 
-    def tensor(self, message: memoryview) -> tuple[bytes, bool]:
+    def _tensor(self, message: memoryview) -> tuple[bytes, bool]:
         """The name of a tensor, and whether it is a zero that is written down."""
         name, raw = b"", b""
         is_other = False

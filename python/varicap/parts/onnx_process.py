@@ -1,6 +1,7 @@
 """Networks in ONNX that decide in processes of their own, whose time and memory have an end.
 
-A network may compute endlessly within one decision, or fill the memory, while nobody in this process can ask what has
+Plain ones, of which it is known beforehand what a decision costs, decide here (`varicap.parts.onnx_plain`).  Another
+one may compute endlessly within one decision, or fill the memory, while nobody in this process can ask what has
 been taken.  So it decides in a child: this process waits for its answer, asks meanwhile whether the limits of the run
 are kept (`varicap._core.left`), and ends the child where they are not.  Where the system has such limits, the child may
 not have more memory than the run.  A network that makes the runtime crash ends the child alone.
@@ -17,14 +18,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NoReturn, cast
+from typing import IO, Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 import varicap._core as _core
+from varicap.parts import onnx_plain
 from varicap.parts.onnx_file import check
 from varicap.parts.onnx_worker import ACTION, HEAD, NO_MEMORY, READY, memory_of
 
@@ -53,9 +57,16 @@ class Network:
     """The file."""
     sizes: tuple[int | None, int | None]
     """How many numbers an observation and an action have, as far as the file says."""
+    plain: Any = None
+    """A session in this process, if a decision is known to be short."""
 
     def __call__(self, observation: NDArray[np.float32], /) -> NDArray[np.float32]:
         """The first output for a batch of one observation."""
+        if self.plain is not None:
+            try:
+                return onnx_plain.decide(self.plain, observation)
+            except Exception as error:
+                raise FailedError(_first_line(error)) from None
         process = _taken(self.content)
         action = process.decide(observation)
         _give_back(process)
@@ -74,9 +85,19 @@ def network(content: bytes) -> Network:
     if importlib.util.find_spec("onnxruntime") is None:
         raise ModuleNotFoundError("onnxruntime")
     check(content)
+    if onnx_plain.is_plain(content):
+        try:
+            session, sizes = onnx_plain.session(content)
+        except Exception as error:  # its exceptions have no class in common
+            raise FailedError(_first_line(error)) from None
+        return Network(content, sizes, session)
     process = _taken(content)
     _give_back(process)
     return Network(content, process.sizes)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @dataclass(eq=False)
@@ -157,13 +178,30 @@ class _Process:
         out = cast("IO[bytes]", self.child.stdout).fileno()
         parts = b""
         while len(parts) < size:
-            while not _is_ready(out, _ASK_MS):
-                self.ask(until, longest_s)
-            piece = os.read(out, size - len(parts))
+            with self.timed(until):
+                while not _is_ready(out, _ASK_MS):
+                    self.ask(until, longest_s)
+                piece = os.read(out, size - len(parts))
             if not piece:
+                self.ask(until, longest_s)
                 self.gone()
             parts += piece
         return parts
+
+    @contextmanager
+    def timed(self, until: float) -> Iterator[None]:
+        """End the child when its time is over, where a system cannot wait and ask."""
+        if hasattr(select, "poll"):
+            yield
+            return
+        _, left_s = _core.left()
+        rest_s = until - time.monotonic()
+        timer = threading.Timer(rest_s if left_s is None else min(rest_s, left_s), self.child.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def ask(self, until: float, longest_s: float) -> None:
         """Raise `LimitError` if the child has taken too much."""
@@ -192,7 +230,7 @@ class _Process:
 
 
 def _is_ready(out: int, milliseconds: int) -> bool:
-    if not hasattr(select, "poll"):  # Windows: only a whole decision is waited for
+    if not hasattr(select, "poll"):
         return True
     poll = select.poll()
     poll.register(out, select.POLLIN)

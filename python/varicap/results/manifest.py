@@ -11,7 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -240,27 +242,45 @@ def _checked(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
     return recorded
 
 
-def with_traces_beside(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
-    """The scenario, with its traces taken from beside the manifest and checked."""
-    files = {}
-    with Folder(path.parent) as folder:
-        for name, trace in recorded["traces"].items():
-            digest = _digest_in(folder, trace["file"])
+@contextmanager
+def with_traces_beside(path: Path, recorded: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path]]:
+    """The scenario of a manifest, and where its traces are: copies of those beside it, checked.
+
+    Nobody can put something else in their place between the check and the use.
+    """
+    with tempfile.TemporaryDirectory() as scratch, Folder(path.parent) as folder, Folder(scratch) as copies:
+        for trace in recorded["traces"].values():
+            digest = _copied(folder, trace["file"], copies)
             if digest is None:
                 raise ManifestError(f"{path}: the trace {trace['file']} is missing beside it")
             if digest != trace["sha256"]:
                 raise ManifestError(f"{path}: the trace {trace['file']} is not the one that the run used")
-            files[name] = trace["file"]
-    return dict(_renamed(recorded["scenario"], files))
+        files = {name: trace["file"] for name, trace in recorded["traces"].items()}
+        written = _renamed(recorded["scenario"], files)
+        if missing := _named(written) - set(files.values()):
+            raise ManifestError(f"{path}: `traces` lacks {min(missing)}, which the scenario names")
+        yield dict(written), Path(scratch)
 
 
-def _digest_in(folder: Folder, trace: str) -> str | None:
-    """The digest of a trace of the folder ``traces/``; None if it is not there."""
+def _copied(folder: Folder, trace: str, into: Folder) -> str | None:
+    """The digest of a trace of the folder ``traces/``, which is copied; None if it is not there."""
+    name = trace.removeprefix("traces/")
     if not folder.is_folder("traces"):
         return None
-    with folder.within("traces") as copies:
-        name = trace.removeprefix("traces/")
-        return copies.sha256(name) if copies.is_file(name) else None
+    with folder.within("traces") as traces, into.within("traces", make=True) as copies:
+        if not traces.is_file(name):
+            return None
+        with traces.reading(name) as source, copies.writing(name) as target:
+            shutil.copyfileobj(source, target)
+        return copies.sha256(name)
+
+
+def _named(value: Any) -> set[str]:
+    """The files that a scenario names."""
+    if isinstance(value, dict):
+        own = {item for key, item in value.items() if key == "file" and isinstance(item, str)}
+        return own.union(*map(_named, value.values()))
+    return set().union(*map(_named, value)) if isinstance(value, list) else set()
 
 
 def _renamed(value: Any, files: dict[str, str]) -> Any:

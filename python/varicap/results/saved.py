@@ -121,6 +121,7 @@ def _study(folder: Folder) -> Study:
         tuple(tuple(point.items()) for point in manifest["points"]),
         {kind: tables.get(kind, nothing) for kind in KINDS},
         path,
+        frozenset(manifest.get("exact", ())),  # of earlier versions nothing is known
     )
 
 

@@ -73,6 +73,7 @@ _ANSWER = {
 _STUDY = {
     "scenario": _SCENARIO,
     "points": [Each(str)],
+    "exact": Maybe([int]),
     "seed": int,
     "tables": Each(str),
     "software": Maybe({"varicap": Maybe(str), "git": Maybe({"revision": Maybe(str)})}),

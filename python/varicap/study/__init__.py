@@ -160,7 +160,8 @@ def sweep(
     runs = base.seeds if seeds is None else seeds
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     at_a_time = 1 if on is not None or executor is not None else min(jobs or os.cpu_count() or 1, runs * len(chosen))
-    traces = dict(base.trace_files()) | _checked(template, chosen, limits, at_a_time)
+    used, exact = _checked(template, chosen, limits, at_a_time)
+    traces = dict(base.trace_files()) | used
     plan: dict[str, Any] = {
         "study_version": STUDY_VERSION,
         "scenario": json.loads(text),
@@ -182,10 +183,17 @@ def sweep(
             begin = time.perf_counter()
             with shown(progress, base.name) as watched:
                 tables, busy = _run_all(
-                    store, make, len(chosen), wanted, workers, piece_s, watched, None if folder is None else store.path
+                    *(store, make, len(chosen), wanted, exact, workers, piece_s, watched),
+                    None if folder is None else store.path,
                 )
-            facts = {**plan, **wanted, "busy_s": round(busy, 3), "wall_s": round(time.perf_counter() - begin, 3)}
-            study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path)
+            facts = {
+                **plan,
+                **wanted,
+                "exact": sorted(exact),
+                "busy_s": round(busy, 3),
+                "wall_s": round(time.perf_counter() - begin, 3),
+            }
+            study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path, exact)
             if folder is not None:
                 described = {"software": software(), "host": host()}
                 store.publish(study, lambda digests: {**facts, "tables": digests, **described})
@@ -194,23 +202,28 @@ def sweep(
     return study
 
 
-def _checked(template: _core.Template, chosen: Sequence[Point], limits: Limits, at_a_time: int) -> dict[str, Path]:
-    """The traces of the points, each of which can be read and has runs within the limits."""
+def _checked(
+    template: _core.Template, chosen: Sequence[Point], limits: Limits, at_a_time: int
+) -> tuple[dict[str, Path], frozenset[int]]:
+    """The traces of the points, each of which can be read and has runs within the limits, and which draw nothing."""
     traces: dict[str, Path] = {}
+    exact: set[int] = set()
     first = 0
     while first < len(chosen):
         some = chosen[first : first + _CHECKED_TOGETHER]
-        fitting, used = template.fitting(some, budget=limits.budget(), at_a_time=at_a_time)
+        fitting, used, silent = template.fitting(some, budget=limits.budget(), at_a_time=at_a_time)
         traces |= used
+        exact |= {first + place for place in silent}
         if fitting < len(some):
             # What is wrong with the first that does not fit.
             found = _at(template, some[fitting])
             check(limits, first + fitting, some[fitting], found, at_a_time)
             # Nothing any more: a file has come meanwhile.
             traces |= found.trace_files()
+            exact |= {first + fitting} if found.draws_nothing else set()
             fitting += 1
         first += fitting
-    return traces
+    return traces, frozenset(exact)
 
 
 def _at(template: _core.Template, point: Point) -> _core.Scenario:
@@ -230,6 +243,7 @@ def _run_all(
     make: Callable[[tuple[Span, ...]], Task],
     count: int,
     wanted: Mapping[str, Any],
+    exact: frozenset[int],
     workers: Any,
     piece_s: float,
     progress: Progress | None,
@@ -259,7 +273,7 @@ def _run_all(
                 left = sum(span.count for span in _missing(store.read()["links"], target))
                 raise InterruptedSweep(total - left, total, kept) from None
             tables = _only(store.read() if missing else tables, target)
-            more = _more(tables, target, wanted)
+            more = _more(tables, target, wanted, exact)
             if more == target:
                 return tables, busy
             target = more
@@ -291,12 +305,12 @@ def _only(tables: Tables, target: Mapping[int, int]) -> Tables:
     return {kind: wanted(rows) if rows.num_rows else rows for kind, rows in tables.items()}
 
 
-def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any]) -> dict[int, int]:
+def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any], exact: frozenset[int]) -> dict[int, int]:
     """How many runs each point needs for the precision, as far as the runs so far show."""
     if wanted["precision"] is None:
         return target
     grown = dict(target)
-    for point, width in widest(tables).items():
+    for point, width in widest(tables, exact).items():
         more = more_runs(width, wanted["precision"], target[point])
         grown[point] = min(target[point] + more, max(target[point], wanted["max_seeds"]))
     return grown

@@ -58,6 +58,7 @@ class Growing:
         self._heard, self._kept, self._piece_s = heard, kept, piece_s
         self._busy_s, self._begin = 0.0, time.perf_counter()
         self._digests: dict[str, str] = dict(plan["traces"])
+        self._exact: dict[int, bool] = {}
         self._take_up()
 
     def _take_up(self) -> None:
@@ -76,9 +77,16 @@ class Growing:
         for name, path in dict(scenario.trace_files()).items():
             if name not in self._digests:
                 self._digests[name] = sha256(path)
+        self._exact[len(self.points)] = scenario.draws_nothing
         self.points.append(point)
         self._store.write_points()
         return len(self.points) - 1
+
+    def is_exact(self, number: int) -> bool:
+        """Whether nothing is drawn at a point, so that all runs are one."""
+        if number not in self._exact:
+            self._exact[number] = self._template.at(self.points[number]).draws_nothing
+        return self._exact[number]
 
     def missing(self, wanted: Mapping[int, range]) -> list[Span]:
         """Runs that are not there, in the order of points and replications."""
@@ -131,13 +139,15 @@ class Growing:
         tables = {kind: _of(rows, points) for kind, rows in self._store.read().items()}
         keys = list(dict.fromkeys(key for point in self.points for key, _ in point))
         filled = tuple(tuple((key, dict(self.points[number]).get(key, ABSENT)) for key in keys) for number in points)
-        study = Study(self.base.name, filled, tables, self._kept)
+        exact = frozenset(place for place, number in enumerate(points) if self.is_exact(number))
+        study = Study(self.base.name, filled, tables, self._kept, exact)
         if self._kept is not None:
             manifest = {
                 **self._plan,
                 "points": [dict(point) for point in filled],
                 "traces": self._digests,
                 **facts,
+                "exact": sorted(exact),
                 "busy_s": round(self._busy_s, 3),
                 "wall_s": round(time.perf_counter() - self._begin, 3),
             }

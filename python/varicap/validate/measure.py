@@ -1,5 +1,7 @@
 """Measures the table: each path in both engines, with as many seeds as it takes.
 
+In simulated time (`varicap.validate.simulated`) every run is exact, and any number go side by side.  In real time:
+
 ```text
 round:   simulate all ──► kernel: slow links side by side ──► fast ones alone ──► invalid ones again ──► judge
   ▲                                                                                                       │
@@ -7,32 +9,29 @@ round:   simulate all ──► kernel: slow links side by side ──► fast o
 ```
 """
 
-import math
 import os
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import varicap._core as _core
-from varicap import units
+from varicap import kernels, units
 from varicap.engines import kernel as linux
-from varicap.engines import sim
-from varicap.engines.precision import more_runs
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.machine.doctor import congestion_controls
-from varicap.statistics import finite
 from varicap.statistics.progress import Progress, shown
-from varicap.validate import rules
-from varicap.validate.paths import CONTROLS, Case, cases, generate_traces, recorded, wanted
+from varicap.validate.bench import Bench, StoppedError, numbers_of, pool, simulate
+from varicap.validate.paths import CONTROLS, Case, cases, generate_traces, recorded
+from varicap.validate.sides import KERNEL, SIM, Side, real_kernel
+from varicap.validate.simulated import Simulated, refused
 from varicap.validate.store import Flows, Store, Wanted
-from varicap.validate.table import Measured, Validation, table_of
+from varicap.validate.table import Validation, table_of
 
 ATTEMPTS = 3
 """How often a run of the kernel is tried until it is valid: side by side, half as many beside it, alone."""
@@ -55,10 +54,6 @@ _BBR = "bbr"
 _NEEDED = ("network namespaces", "TUN devices")
 
 
-class _StoppedError(Exception):
-    """The table is interrupted: a run ends at its next report."""
-
-
 @dataclass
 class _Job:
     """A seed of a case in the kernel."""
@@ -74,6 +69,8 @@ def kernel(
     *,
     quick: bool = False,
     traces: str | Path | None = None,
+    clock: linux.Clock | None = None,
+    kernel_name: str | Sequence[str] | None = None,
     folder: str | Path | None = None,
     max_seeds: int = MAX_SEEDS,
     max_time: str | None = None,
@@ -84,42 +81,76 @@ def kernel(
     """Measure how well the simulator and Linux's own TCP (`stock`) agree, on some `paths` or all.
 
     Both run the same seeds, over the same capacity and with the same losses; runs are compared in pairs, with as many
-    seeds, at most `max_seeds`, as bring the 95 % interval of the difference in goodput to 2 %.  `quick` measures fewer
-    paths in shorter runs of a single seed.  `traces` is a folder with traces in Mahimahi's format, each of which
-    becomes a path.  `folder` keeps the table, and every valid run of the kernel, so that an interrupted table resumes.
-    Runs that another revision of varicap left there count with `any_revision`; the table names their revisions.
-    No run begins that would not end within `max_time` (2 h; quick 6 min).  `jobs` runs of the kernel go side by
-    side at most, fewer if some of them are not valid.
+    seeds, at most `max_seeds`, as bring the 95 % interval of the difference in goodput to 2 %; one is enough where the
+    next gives the same.  `quick` measures fewer paths in shorter runs of a single seed.  `traces` is a folder with
+    traces in Mahimahi's format, each of which becomes a path.  `folder` keeps the table, and every valid run of a kernel,
+    so that an interrupted table resumes.  Runs that another revision of varicap left there count with `any_revision`; the
+    table names their revisions.
 
-    Ctrl-C ends the measurement, and the result has what was finished; where a run raises an error, `folder` has it.
-    Raises `MachineLacksError` where this machine has no kernel engine, and `varicap.validate.paths.PathError` for a
-    path that does not exist.
+    In simulated time, which is the default where a kernel was built for it, the kernel is the one called `kernel_name`,
+    by default the newest; two names compare two kernels with each other.  Each row then also says whether the segments
+    are identical, and which is the first that is not (`varicap.validate.segments`).  Runs go `jobs` at a time, by default
+    one on each core.  With the `clock` ``real`` it is the kernel that runs here; `jobs` of its runs go side by side at
+    most, by default four on each core, fewer if some of them are not valid.
+
+    No run begins that would not end within `max_time` (2 h; quick 6 min).  Ctrl-C ends the measurement, and the result
+    has what was finished; where a run raises an error, `folder` has it.  Raises `MachineLacksError` where this machine
+    has no kernel engine, or no kernel of that name, and `varicap.validate.paths.PathError` for a path that does not exist.
     """
     more = {} if traces is None else recorded(traces)
-    chosen = cases(paths, quick=quick, more=more)
+    sides = sides_of(clock, kernel_name)
+    release = sides[1].release or (sides[1].kernel.release if sides[0] == SIM and sides[1].kernel else None)
+    chosen = cases(paths, quick=quick, more=more, release=release)
     if jobs is not None and jobs < 1:
         raise ValueError(f"at least one run goes at a time, not {jobs}")
     if max_seeds < 1:
         raise ValueError(f"a path runs at least once, not {max_seeds} times")
     limit_s = units.seconds(max_time or (MAX_TIME_QUICK if quick else MAX_TIME))
-    refused = _refused()
-    left_out = {case: refused[case.control] for case in chosen if case.control in refused}
+    is_real = sides[1].kernel is None
+    lacking = _refused() if is_real else refused(sides)
+    left_out = {case: lacking[case.control] for case in chosen if case.control in lacking}
     chosen = [case for case in chosen if case not in left_out]
     place = None if folder is None else Path(folder)
     with tempfile.TemporaryDirectory(prefix="varicap-") as made, shown(progress, "validate kernel") as watched:
         generate_traces(Path(made))
         store = Store(place, any_revision)
-        bench = _Bench(chosen, Path(made), store, limit_s, jobs or 4 * (os.cpu_count() or 1), watched)
+        end_s = time.monotonic() + limit_s
+        bench: Bench
+        if is_real:
+            width = jobs or 4 * (os.cpu_count() or 1)
+            bench = _RealTime(chosen, Path(made), store, end_s, width, watched)
+        else:
+            bench = Simulated(chosen, Path(made), store, sides, end_s, jobs or os.cpu_count() or 1, watched)
         try:
             bench.measure(1 if quick else max_seeds)
         finally:
             # Also what was finished before a run raised an error.
-            found = table_of(bench.measured, left_out | bench.left_out, quick=quick)
+            found = table_of(bench.measured, left_out | bench.left_out, quick=quick, sides=sides)
             found.revisions = bench.revisions
             found.interrupted = bench.interrupted
             if place is not None:
                 found.save(place)
     return found
+
+
+def sides_of(clock: linux.Clock | None = None, names: str | Sequence[str] | None = None) -> tuple[Side, Side]:
+    """What is compared with what: the simulator with a kernel, or two kernels in simulated time.
+
+    Raises ``ValueError`` where these are not what can be compared, `MachineLacksError` where there is no such kernel.
+    """
+    called = [names] if isinstance(names, str) else list(names or ())
+    if len(called) > 2:
+        raise ValueError(f"one kernel is compared with the simulator, or two with each other, not {len(called)}")
+    if len(set(called)) < len(called):
+        raise ValueError(f"the kernel {called[0]} is not compared with itself")
+    if clock == "real" and called:
+        raise ValueError(f"in real time the kernel is the one that runs here, not {called[0]!r}")
+    if clock == "real" or (clock is None and not called and not kernels.installed()):
+        return SIM, real_kernel()
+    if len(called) == 2:
+        first, second = (kernels.find(name) for name in called)
+        return Side(first.name, first), Side(second.name, second)
+    return SIM, Side(KERNEL, kernels.find(called[0] if called else None))
 
 
 def _refused() -> dict[str, str]:
@@ -139,85 +170,32 @@ def _refused() -> dict[str, str]:
     return refused
 
 
-class _Bench:
-    """The measurement: what is there, what is to be run next, and how many runs go side by side."""
+class _RealTime(Bench):
+    """Runs of the kernel that runs here, in real time: as many side by side as leave them valid."""
 
     def __init__(
-        self, chosen: Sequence[Case], folder: Path, store: Store, limit_s: float, width: int, watched: Progress | None
+        self, chosen: Sequence[Case], folder: Path, store: Store, end_s: float, width: int, watched: Progress | None
     ) -> None:
-        self.left_out: dict[Case, str] = {}
-        self.interrupted = False
-        self._chosen = chosen
-        self._scenarios = {case.key: case.load(folder) for case in chosen}
-        self._wanted = {case.key: wanted(case, self._scenarios[case.key]) for case in chosen}
-        self._store = store
-        self._end_s = time.monotonic() + limit_s
+        super().__init__(chosen, folder, store)
+        self._end_s = end_s
         self._width = width
         self._watched = watched
-        self._stop = threading.Event()
         self._starting = threading.Lock()
         self._simulated: dict[tuple[str, int], Flows] = {}
-        self._faults: dict[str, dict[int, list[str]]] = {}
-        self._late: set[str] = set()
         self._done = self._planned = 0
 
     @property
-    def measured(self) -> list[Measured]:
-        """Each case with its pairs."""
-        return [
-            Measured(case, self._pairs(case), self._faults.get(case.key, {}), case.key in self._late)
-            for case in self._chosen
-        ]
-
-    @property
     def revisions(self) -> list[str]:
-        """The varicaps that made the runs of the kernel of which there are pairs, if this one did not make them all."""
+        """See `Bench.revisions`."""
         kept = (self._store.get(self._wanted[key], seed) for key, seed in self._simulated)
         made = {run.revision for run in kept if run is not None}
         return [] if made <= {each.revision for each in self._wanted.values()} else sorted(made)
 
-    def measure(self, max_seeds: int) -> None:
-        """Run seed after seed until the intervals are narrow; Ctrl-C leaves what is there."""
-        wanted = dict.fromkeys((case.key for case in self._chosen), 1)
-        asked: dict[str, int] = {}
-        try:
-            while wanted != asked:
-                pending = [case for case in self._chosen if wanted[case.key] > asked.get(case.key, 0)]
-                self._round([(case, seed) for case in pending for seed in range(1, wanted[case.key] + 1)])
-                asked = dict(wanted)
-                for case in pending:
-                    wanted[case.key] = self._next(case, wanted[case.key], max_seeds)
-        except KeyboardInterrupt:
-            self.interrupted = True
-        except BaseException:
-            self.interrupted = True
-            raise
-        for case in self._chosen:
-            if case.key in self._late and not any(self._pairs(case).values()) and not self._faults.get(case.key):
-                self.left_out[case] = "there was no time left for it"
-
-    def _next(self, case: Case, had: int, max_seeds: int) -> int:
-        """How many seeds a case needs, as far as is known after `had` of them."""
-        if case.key in self._late or case in self.left_out:
-            return had
-        widths = [rules.half_width(rules.goodput_difference(pairs)) for pairs in self._pairs(case).values() if pairs]
-        if had < rules.FEWEST:
-            return min(rules.FEWEST, max_seeds)
-        if not widths:
-            return had  # of so many seeds none was valid, and each was repeated
-        if math.isinf(max(widths)):
-            return min(had + 1, max_seeds)  # nothing says yet how many it takes
-        return min(had + more_runs(max(widths), rules.GOODPUT, had), max_seeds)
-
-    def _pairs(self, case: Case) -> dict[str, list[rules.Pair]]:
-        """By flow, the seeds that both engines have."""
-        found: dict[str, list[rules.Pair]] = {name: [] for name in case.flows}
+    def _runs(self, case: Case) -> Iterator[tuple[Flows, Flows]]:
         for (key, seed), simulated in self._simulated.items():
             real = self._store.get(self._wanted[case.key], seed) if key == case.key else None
             if real is not None:
-                for name, pairs in found.items():
-                    pairs.append(rules.Pair(simulated[name], real.flows[name]))
-        return found
+                yield simulated, real.flows
 
     def _round(self, wanted: Iterable[tuple[Case, int]]) -> None:
         jobs = [_Job(case, self._scenarios[case.key], self._wanted[case.key], seed) for case, seed in wanted]
@@ -235,8 +213,8 @@ class _Bench:
             jobs = failed + self._run(alone, 1)
 
     def _simulate(self, jobs: Sequence[_Job]) -> None:
-        with _pool(os.cpu_count() or 1) as pool:
-            found = pool.map(lambda job: _simulate(job.scenario, job.seed, job.case), jobs)
+        with pool(os.cpu_count() or 1) as threads:
+            found = threads.map(lambda job: _simulate(job.scenario, job.seed, job.case), jobs)
             for job, flows in zip(jobs, found, strict=True):
                 self._simulated[job.case.key, job.seed] = flows
 
@@ -245,11 +223,11 @@ class _Bench:
         waiting = iter(jobs)
         failed: list[_Job] = []
         under_way: dict[Future[tuple[Flows | None, list[str]]], _Job] = {}
-        with _pool(width) as pool:
+        with pool(width) as threads:
             try:
                 while True:
                     while len(under_way) < width and (job := self._start(waiting)) is not None:
-                        under_way[pool.submit(self._real, job)] = job
+                        under_way[threads.submit(self._real, job)] = job
                     if not under_way:
                         return failed
                     ended, _ = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -266,16 +244,18 @@ class _Bench:
         with ExitStack() as start:
             start.enter_context(self._starting)
             if self._stop.is_set():
-                raise _StoppedError
+                raise StoppedError
 
             def heed(share: float, *_: object) -> None:
                 if self._stop.is_set():
-                    raise _StoppedError
+                    raise StoppedError
                 if share * job.case.duration_s >= _SETTLED_S:
                     start.close()
 
             try:
-                summary = linux.run(job.scenario, seeds=1, seed=job.seed, kernel="stock", progress=heed).summary
+                summary = linux.run(
+                    job.scenario, seeds=1, seed=job.seed, kernel="stock", clock="real", progress=heed
+                ).summary
             except (_core.RunError, NotApplicableError) as error:
                 return None, [f"the run failed: {error}"]
         fidelity = summary["fidelity"]
@@ -303,32 +283,5 @@ class _Bench:
         return True
 
 
-@contextmanager
-def _pool(width: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that are not given anything new once the block is left by an exception."""
-    pool = ThreadPoolExecutor(width)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
 def _simulate(scenario: _core.Scenario, seed: int, case: Case) -> Flows:
-    return numbers_of(sim.run(scenario, seeds=1, seed=seed, jobs=1, progress=_silent).summary, case)
-
-
-def _silent(_share: float, _done: int, _total: int) -> None:
-    """Progress that nobody sees: notebooks show the table's, not that of each run."""
-
-
-def numbers_of(summary: dict[str, Any], case: Case) -> Flows:
-    """What is compared of each flow of a run; of a group, what it is together."""
-    rows = {row["name"]: row for row in (*summary["flows"], *summary["groups"])}
-    return {name: _numbers(rows[name]) for name in case.flows}
-
-
-def _numbers(row: dict[str, Any]) -> dict[str, float | None]:
-    parts = {"fct_p50_ms": row["fct_ms"]["p50"], "fct_p95_ms": row["fct_ms"]["p95"]}
-    values = {name: parts[name] if name in parts else row[name] for name in rules.MEASURES}
-    # Some measures come with an interval, which says nothing for one run.
-    return {name: finite(value["mean"] if isinstance(value, dict) else value) for name, value in values.items()}
+    return numbers_of(simulate(scenario, seed).summary, case)

@@ -6,9 +6,10 @@
 import copy
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,9 @@ STACK = "linux"
 ACKS = ("every", "delayed")
 """How the receiver acknowledges.  For `every` the kernel engine sets Linux's quick-ACK route; `delayed` is what Linux
 does without it."""
+
+BUFFERS_SINCE = (6, 16)
+"""The Linux whose receivers' buffers grow as the stack has it; those before grow by `tcp_rcv_space_adjust`."""
 
 CONTROLS = ("reno", "cubic", "bbr", "ratcp")
 """The congestion controls that both engines have."""
@@ -90,6 +94,10 @@ class Case:
         """Whether a run of the kernel needs the machine for itself."""
         return self.rate_mbps > _FAST_MBPS
 
+    def lasting(self, seconds: float) -> "Case":
+        """This case from the start, cut off after so many seconds [s]."""
+        return replace(self, scenario={**self.scenario, "warmup": "0 s", "duration": f"{seconds:g} s"})
+
     def load(self, folder: Path) -> "_core.Scenario":
         """The scenario, checked; its traces are in `folder`."""
         return load(self.scenario, base_dir=folder)
@@ -143,10 +151,12 @@ def cases(
     quick: bool = False,
     controls: Iterable[str] = CONTROLS,
     more: Mapping[str, Mapping[str, Any]] | None = None,
+    release: str | None = None,
 ) -> list[Case]:
     """The scenarios of the paths `chosen` (of all, or of the quick table's) under the controls.
 
-    `more` are paths beside those of the file, by name.  Raises `PathError` for a path that does not exist, and if none
+    `more` are paths beside those of the file, by name.  `release` is the Linux whose rules the simulator has where they
+    have changed; the newest by default.  Raises `PathError` for a path that does not exist, and if none
     of `more` would be run.
     """
     paths = {**_table()["paths"], **(more or {})}
@@ -159,7 +169,7 @@ def cases(
         raise PathError(f"no trace is among the paths that were chosen: choose some of {', '.join(more)} as well")
     wanted = set(controls) | {OWN}
     return [
-        _case(name, paths[name], control, ack, quick)
+        _case(name, paths[name], control, ack, quick, release)
         for name in dict.fromkeys(chosen)
         for control in paths[name].get("controls", USUAL)
         if control in wanted
@@ -167,20 +177,32 @@ def cases(
     ]
 
 
-def _case(name: str, path: Mapping[str, Any], control: str, ack: str, quick: bool) -> Case:
+def _case(name: str, path: Mapping[str, Any], control: str, ack: str, quick: bool, release: str | None) -> Case:
     scenario = copy.deepcopy(_table()["base"])
     links = scenario["topology"]["dumbbell"]
     for side in ("forward", "reverse"):
         links[side].update(path.get(side, {}))
     scenario["name"] = name
     scenario["flows"] = copy.deepcopy(path.get("flows", scenario["flows"]))
-    scenario["tcp"] = {"stack": STACK, "ack": ack, **({} if control == OWN else {"congestion": control})}
+    scenario["tcp"] = {
+        "stack": STACK,
+        "ack": _acknowledging(ack, release),
+        **({} if control == OWN else {"congestion": control}),
+    }
     rate = float(path.get("rate_mbps", 10.0))
     duration_s = units.seconds(path.get("duration", scenario["duration"]))
     if quick:
         duration_s = min(duration_s, _QUICK_FAST_S if rate > _FAST_MBPS else QUICK_S)
     scenario["duration"] = f"{duration_s:g} s"
     return Case(name, path["about"], control, ack, scenario, rate)
+
+
+def _acknowledging(ack: str, release: str | None) -> Any:
+    """How receivers acknowledge as they did in a release of Linux."""
+    version = re.match(r"(\d+)\.(\d+)", release or "")
+    if ack == "every" or version is None or tuple(map(int, version.groups())) >= BUFFERS_SINCE:
+        return ack
+    return {ack: {"buffer_growth": "space-adjust"}}
 
 
 def generate_traces(folder: Path) -> None:

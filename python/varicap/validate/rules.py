@@ -1,6 +1,7 @@
-"""When the two engines agree on a flow: the bounds, and what is said where one is not kept.
+"""When two sides agree on a flow: the bounds, and what is said where one is not kept.
 
-Runs are compared in pairs, the kernel's and the simulator's of one seed, which share the capacity and the losses.
+The sides are the simulator and a kernel, or two kernels.  Runs are compared in pairs of one seed, which share the
+capacity and the losses; what differs is the other side less the base.
 """
 
 import math
@@ -10,14 +11,14 @@ from dataclasses import dataclass
 from varicap.statistics import Interval
 
 GOODPUT = 0.02
-"""Of the simulator's goodput; or zero lies in the interval of the differences."""
+"""Of the base's goodput; or zero lies in the interval of the differences."""
 RESENT = 0.25
-"""Of the simulator's packets, or"""
+"""Of the base's packets, or"""
 RESENT_PACKETS = 5.0
 TIMEOUTS = 1.0
 """Of a flow, or of all connections of a group together."""
 RTT = 0.05
-"""Of the simulator's mean round trip."""
+"""Of the base's mean round trip."""
 FEWEST = 3
 """Pairs below which an interval says nothing."""
 
@@ -28,23 +29,26 @@ Numbers = Mapping[str, float | None]
 """A flow's run: a number, or none, for each measure.  Packets and timeouts are those of all its connections."""
 
 
+SIDES = ("base", "other")
+
+
 @dataclass(frozen=True)
 class Pair:
-    """One seed in both engines."""
+    """One seed on both sides."""
 
-    sim: Numbers
-    kernel: Numbers
+    base: Numbers
+    other: Numbers
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the engines agree on a flow."""
+    """Whether the sides agree on a flow."""
 
     agrees: bool
     why: str
     """What does not agree, with numbers; empty if all does."""
     difference: Interval
-    """Of goodput, kernel less simulator [share of the simulator's]."""
+    """Of goodput, other less base [share of the base's]."""
     undecided: bool = False
     """Whether goodput differs by more than its bound, and its interval holds zero because it is wide."""
 
@@ -58,7 +62,7 @@ def judge(pairs: Sequence[Pair]) -> Verdict:
     """
     difference = goodput_difference(pairs)
     if not delivers(pairs):
-        return Verdict(False, "neither engine delivered anything", difference)
+        return Verdict(False, "neither side delivered anything", difference)
     wrong = [
         _goodput(pairs, difference),
         _resent(pairs),
@@ -70,14 +74,14 @@ def judge(pairs: Sequence[Pair]) -> Verdict:
 
 
 def delivers(pairs: Sequence[Pair]) -> bool:
-    """Whether there is anything to compare: some goodput, in one engine at least."""
-    return any(_mean(pairs, engine, "goodput_bps") for engine in ("sim", "kernel"))
+    """Whether there is anything to compare: some goodput, on one side at least."""
+    return any(_mean(pairs, side, "goodput_bps") for side in SIDES)
 
 
 def goodput_difference(pairs: Sequence[Pair]) -> Interval:
-    """The mean of kernel less simulator, seed by seed, with its interval, as a share of the simulator's mean."""
-    base = _mean(pairs, "sim", "goodput_bps") or 0.0
-    apart = Interval.of([(pair.kernel["goodput_bps"] or 0.0) - (pair.sim["goodput_bps"] or 0.0) for pair in pairs])
+    """The mean of other less base, seed by seed, with its interval, as a share of the base's mean."""
+    base = _mean(pairs, "base", "goodput_bps") or 0.0
+    apart = Interval.of([(pair.other["goodput_bps"] or 0.0) - (pair.base["goodput_bps"] or 0.0) for pair in pairs])
     if base == 0.0:
         return Interval(0.0 if apart.mean == 0.0 else math.inf)
     if apart.lo is None or apart.hi is None:
@@ -86,8 +90,8 @@ def goodput_difference(pairs: Sequence[Pair]) -> Interval:
 
 
 def bounds(pairs: Sequence[Pair]) -> dict[str, float | None]:
-    """By how much the means of each measure may differ, in its unit; none where the simulator has no such number."""
-    goodput, resent, rtt = (_mean(pairs, "sim", name) for name in ("goodput_bps", "retransmitted_packets", "rtt_ms"))
+    """By how much the means of each measure may differ, in its unit; none where the base has no such number."""
+    goodput, resent, rtt = (_mean(pairs, "base", name) for name in ("goodput_bps", "retransmitted_packets", "rtt_ms"))
     return {
         "goodput_bps": GOODPUT * (goodput or 0.0),
         "retransmitted_packets": _most_resent(resent or 0.0),
@@ -106,7 +110,7 @@ def half_width(difference: Interval) -> float:
 def _goodput(pairs: Sequence[Pair], difference: Interval) -> str:
     if abs(difference.mean) <= GOODPUT or _holds_zero(difference, len(pairs)):
         return ""
-    values = [(_mean(pairs, engine, "goodput_bps") or 0.0) / 1e6 for engine in ("sim", "kernel")]
+    values = [(_mean(pairs, side, "goodput_bps") or 0.0) / 1e6 for side in SIDES]
     if math.isinf(difference.mean):
         return f"goodput {values[0]:.3f} / {values[1]:.3f} Mb/s"
     spread = "" if difference.lo is None else f" ± {100 * half_width(difference):.2f}"
@@ -120,40 +124,40 @@ def _holds_zero(difference: Interval, pairs: int) -> bool:
 
 
 def _resent(pairs: Sequence[Pair]) -> str:
-    sim, kernel = (_mean(pairs, engine, "retransmitted_packets") or 0.0 for engine in ("sim", "kernel"))
-    if abs(kernel - sim) <= _most_resent(sim):
+    base, other = (_mean(pairs, side, "retransmitted_packets") or 0.0 for side in SIDES)
+    if abs(other - base) <= _most_resent(base):
         return ""
-    return f"resent {sim:.1f} / {kernel:.1f} packets"
+    return f"resent {base:.1f} / {other:.1f} packets"
 
 
-def _most_resent(sim: float) -> float:
-    """By how many packets what the kernel resent may differ."""
-    return max(RESENT_PACKETS, RESENT * sim)
+def _most_resent(base: float) -> float:
+    """By how many packets what the other side resent may differ."""
+    return max(RESENT_PACKETS, RESENT * base)
 
 
 def _timeouts(pairs: Sequence[Pair]) -> str:
-    sim, kernel = (_mean(pairs, engine, "timeouts") or 0.0 for engine in ("sim", "kernel"))
-    if abs(kernel - sim) <= TIMEOUTS:
+    base, other = (_mean(pairs, side, "timeouts") or 0.0 for side in SIDES)
+    if abs(other - base) <= TIMEOUTS:
         return ""
-    return f"timeouts {sim:.1f} / {kernel:.1f}"
+    return f"timeouts {base:.1f} / {other:.1f}"
 
 
 def _rtt(pairs: Sequence[Pair]) -> str:
-    sim, kernel = (_mean(pairs, engine, "rtt_ms") for engine in ("sim", "kernel"))
-    if sim is None and kernel is None:
+    base, other = (_mean(pairs, side, "rtt_ms") for side in SIDES)
+    if base is None and other is None:
         return ""
-    if sim is None or kernel is None:
-        return f"mean RTT {_ms(sim)} / {_ms(kernel)}"
-    if abs(kernel - sim) <= RTT * sim:
+    if base is None or other is None:
+        return f"mean RTT {_ms(base)} / {_ms(other)}"
+    if abs(other - base) <= RTT * base:
         return ""
-    return f"mean RTT {100 * (kernel / sim - 1):+.2f} % ({sim:.1f} / {kernel:.1f} ms)"
+    return f"mean RTT {100 * (other / base - 1):+.2f} % ({base:.1f} / {other:.1f} ms)"
 
 
 def _ms(value: float | None) -> str:
     return "none" if value is None else f"{value:.1f} ms"
 
 
-def _mean(pairs: Sequence[Pair], engine: str, measure: str) -> float | None:
+def _mean(pairs: Sequence[Pair], side: str, measure: str) -> float | None:
     """The mean over the runs that have the number."""
-    values = [value for pair in pairs if (value := getattr(pair, engine).get(measure)) is not None]
+    values = [value for pair in pairs if (value := getattr(pair, side).get(measure)) is not None]
     return sum(values) / len(values) if values else None

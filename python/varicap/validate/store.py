@@ -1,6 +1,6 @@
-"""Runs of the kernel on disk: an interrupted table resumes where it was.
+"""Runs of kernels on disk: an interrupted table resumes where it was.
 
-Each valid run is a line of ``runs.jsonl`` with what it depends on.  A line that was cut off, or belongs to another
+Each valid run is a line of ``runs.jsonl`` with what it depends on, and so is what came of comparing two runs' packets.  A line that was cut off, or belongs to another
 scenario, trace or kernel, is not read; one of another revision of varicap is read on demand.  Runs of the simulator are
 cheap and always made anew.
 """
@@ -9,9 +9,11 @@ import json
 import platform
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, TypeAlias
 
 from varicap._folders import Folder, parsed
+from varicap.kernels import Kernel
 from varicap.validate.rules import Numbers
 
 FILE = "runs.jsonl"
@@ -39,10 +41,12 @@ class Kept:
     flows: Flows
     revision: str
     """The varicap that made it."""
+    log: str | None = None
+    """The digest of what happened to its packets, if they were compared."""
 
 
 class Store:
-    """Valid runs of the kernel by what they depend on and their seed; kept in a folder if there is one.
+    """Valid runs of kernels by what they depend on, their seed and the kernel; kept in a folder if there is one.
 
     With `any_revision` a run that another revision of varicap made of the same scenario counts as well, the last one if
     there are several.
@@ -51,7 +55,9 @@ class Store:
     def __init__(self, folder: Path | None, any_revision: bool = False) -> None:
         self._folder = folder
         self._by = "written" if any_revision else "digest"
-        self._runs: dict[tuple[str, int], Kept] = {}
+        self._runs: dict[tuple[str, int, Which], Kept] = {}
+        self._compared: dict[tuple[str, str], dict[str, Any]] = {}
+        self._writing = Lock()
         self._is_cut = False
         """Whether the file ends within a line."""
         if folder is not None:
@@ -64,25 +70,60 @@ class Store:
         for line in text.splitlines():
             try:
                 read: dict[str, Any] = parsed(line.encode())
-                key = (str(read[self._by]), int(read["seed"]))
+                if "logs" in read:
+                    one, other = map(str, read["logs"])
+                    self._compared[one, other] = dict(read["compared"])
+                    continue
+                kernel = str(read["kernel"]), read.get("kernel_name"), read.get("kernel_digest")
+                key = (str(read[self._by]), int(read["seed"]), kernel)
                 flows: Flows = {str(name): dict(numbers) for name, numbers in read["flows"].items()}
                 revision = str(read["revision"])
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue  # the process died while it wrote
-            if read.get("kernel") == platform.release():
-                self._runs[key] = Kept(flows, revision)
+            self._runs[key] = Kept(flows, revision, read.get("log"))
 
-    def get(self, wanted: Wanted, seed: int) -> Kept | None:
-        """A run that is there."""
-        return self._runs.get((getattr(wanted, self._by), seed))
+    def get(self, wanted: Wanted, seed: int, kernel: Kernel | None = None) -> Kept | None:
+        """A run that is there: of a kernel in simulated time, or of the one that runs here in real time."""
+        return self._runs.get((getattr(wanted, self._by), seed, _which(kernel)))
 
-    def add(self, wanted: Wanted, seed: int, case: str, flows: Flows) -> None:
+    def add(
+        self,
+        wanted: Wanted,
+        seed: int,
+        case: str,
+        flows: Flows,
+        kernel: Kernel | None = None,
+        log: str | None = None,
+    ) -> None:
         """Keep a valid run, at once."""
-        self._runs[getattr(wanted, self._by), seed] = Kept(flows, wanted.revision)
+        release, name, digest = which = _which(kernel)
+        self._runs[getattr(wanted, self._by), seed, which] = Kept(flows, wanted.revision, log)
+        line = {"case": case, **vars(wanted), "seed": seed, "kernel": release}
+        if kernel is not None:
+            line |= {"kernel_name": name, "kernel_digest": digest, "clock": "simulated", "log": log}
+        self._write({**line, "flows": flows})
+
+    def compared(self, logs: tuple[str, str]) -> dict[str, Any] | None:
+        """What came of comparing two logs, by their digests."""
+        return self._compared.get(logs)
+
+    def add_compared(self, logs: tuple[str, str], compared: dict[str, Any]) -> None:
+        """Keep what came of comparing two logs."""
+        self._compared[logs] = compared
+        self._write({"logs": list(logs), "compared": compared})
+
+    def _write(self, line: dict[str, Any]) -> None:
         if self._folder is None:
             return
-        line = {"case": case, **vars(wanted), "seed": seed, "kernel": platform.release(), "flows": flows}
-        with Folder(self._folder, make=True) as folder:
+        with self._writing, Folder(self._folder, make=True) as folder:
             # A line that a dying process cut off must not spoil the next one.
             folder.append(FILE, (("\n" if self._is_cut else "") + json.dumps(line) + "\n").encode())
-        self._is_cut = False
+            self._is_cut = False
+
+
+Which: TypeAlias = tuple[str, str | None, str | None]
+"""A kernel: its release and, where its time is simulated, its name and what it was built from."""
+
+
+def _which(kernel: Kernel | None) -> Which:
+    return (platform.release(), None, None) if kernel is None else (kernel.release, kernel.name, kernel.digest)

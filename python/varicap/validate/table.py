@@ -1,8 +1,8 @@
-"""The table of the two engines: a row for each flow of a case, and its forms for people and programs."""
+"""The table of two sides: a row for each flow of a case, and its forms for people and programs."""
 
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,8 @@ from varicap.results.manifest import host, software
 from varicap.statistics import Interval, Range
 from varicap.validate import rules
 from varicap.validate.paths import Case
+from varicap.validate.segments import lines
+from varicap.validate.sides import SIM, Side, real_kernel
 
 JSON, MARKDOWN = "validation.json", "validation.md"
 
@@ -25,7 +27,10 @@ HEADINGS = (
     *("path", "flow", "ack", "agrees", "goodput [Mb/s]", "difference [%]", "resent [packets]", "timeouts"),
     *("mean RTT [ms]", "mean cwnd [packets]", "FCT p50, p95 [ms]", "seeds"),
 )
-"""Numbers of the simulator, then of the kernel; after ±, the longer side of the 95 % interval."""
+"""Numbers of the base, then of the other side; after ±, the longer side of the 95 % interval."""
+
+SEGMENTS = "first difference"
+"""The column that tables over simulated time have as well."""
 
 MARKS = ("<!-- varicap validate kernel: begin -->", "<!-- varicap validate kernel: end -->")
 """Between these lines a document has the table."""
@@ -49,11 +54,15 @@ class Measured:
     """By seed, why the kernel's run was not valid when it was tried last."""
     is_short: bool = False
     """Whether time was up before it had the seeds that it needs."""
+    compared: Sequence[Mapping[str, Any]] = ()
+    """By seed and flow, what came of comparing the segments (`varicap.validate.segments.Compared`)."""
+    draws: bool = True
+    """Whether seeds differ: else one is enough."""
 
 
 @dataclass(repr=False)
 class Validation:
-    """How the simulator's TCP and Linux's compare on the paths that were measured."""
+    """How two sides, such as the simulator's TCP and Linux's, compare on the paths that were measured."""
 
     rows: list[dict[str, Any]]
     """A row for each flow, as ``varicap validate kernel --json`` prints it."""
@@ -63,6 +72,18 @@ class Validation:
     interrupted: bool = False
     revisions: list[str] = field(default_factory=list)
     """The varicaps that made the runs of the kernel, if others than the present one were among them."""
+    sides: tuple[Side, Side] = field(default_factory=lambda: (SIM, real_kernel()))
+    """What is compared with what."""
+
+    @property
+    def identical(self) -> int:
+        """How many rows are equal to the packet."""
+        return sum(state_of(row) == IDENTICAL for row in self.rows)
+
+    @property
+    def titles(self) -> str:
+        """The two sides, as headings name them."""
+        return " / ".join(side.title for side in self.sides)
 
     @property
     def agreeing(self) -> int:
@@ -72,6 +93,7 @@ class Validation:
     def to_dict(self) -> dict[str, Any]:
         """As ``varicap validate kernel --json`` prints it."""
         return {
+            "sides": [side.to_dict() for side in self.sides],
             "paths": self.rows,
             "left_out": self.left_out,
             "quick": self.quick,
@@ -93,12 +115,16 @@ class Validation:
         invalid = sum(row["seeds"] == 0 for row in self.rows)
         empty = sum(not row["valid"] for row in self.rows) - invalid
         said = [f"{self.agreeing} of {len(self.rows)} rows agree"]
+        if compared := sum(row["segments"] is not None for row in self.rows):
+            said.append(f"{self.identical} of {compared} send identical segments")
+        if alone := sum(row["segments"] is not None and not row["segments"]["draws"] for row in self.rows):
+            said.append(f"{alone} with a single seed, because nothing is drawn at random")
         if undecided := len(self.undecided()):
             said.append(f"{undecided} undecided, because goodput varies too much")
         if invalid:
             said.append(f"{invalid} without a valid run of the kernel")
         if empty:
-            said.append(f"{empty} in which neither engine delivered anything")
+            said.append(f"{empty} in which neither side delivered anything")
         if short := sum(row["short_of_seeds"] for row in self.rows):
             said.append(f"time was up before {short} rows had the seeds that they need")
         if self.left_out:
@@ -113,7 +139,9 @@ class Validation:
 
     def grid(self) -> tuple[tuple[str, ...], list[list[str]]]:
         """Headings and rows of text."""
-        return HEADINGS, [_cells(row) for row in self.rows]
+        if all(row["segments"] is None for row in self.rows):
+            return HEADINGS, [_cells(row, self.sides) for row in self.rows]
+        return (*HEADINGS, SEGMENTS), [[*_cells(row, self.sides), _first(row)] for row in self.rows]
 
     def disagreements(self) -> list[str]:
         """A line for each row that does not agree: what does not, with numbers."""
@@ -127,17 +155,25 @@ class Validation:
             if row["agrees"] and row["undecided"]
         ]
 
+    def first_differences(self) -> Iterator[str]:
+        """For each row whose segments are not identical, from which on, with the segments of both sides."""
+        for row in self.rows:
+            first = row["segments"] and row["segments"]["first"]
+            if first is not None:
+                yield f"{name_of(row)}: {_first(row)}, seed {first['seed']}"
+                yield from lines(first, [side.key for side in self.sides])
+
     def markdown(self) -> str:
         """The table as a document holds it, what does not agree below it."""
         machine, versions = host(), software()
         source = (
-            f"Simulator / Linux {machine['kernel']}, varicap {versions['varicap']}, on {machine['cpu']} with "
+            f"{self.titles[0].upper()}{self.titles[1:]}, varicap {versions['varicap']}, on {machine['cpu']} with "
             f"{os.cpu_count()} cores: {self.conclusion()}."
         )
         when = f"<!-- measured {datetime.now(UTC):%Y-%m-%d}: varicap validate kernel -->"
         lines = [_wrapped(source), "", when, "", markdown(*self.grid())]
         if disagreements := self.disagreements():
-            lines += ["What does not agree (simulator / Linux):", "", *map(_item, disagreements), ""]
+            lines += [f"What does not agree ({self.titles}):", "", *map(_item, disagreements), ""]
         if undecided := self.undecided():
             said = f"Undecided: goodput differs by more than {100 * rules.GOODPUT:g} %, with zero in the interval:"
             lines += [said, "", *map(_item, undecided), ""]
@@ -193,20 +229,38 @@ def name_of(row: Mapping[str, Any]) -> str:
     return f"{row['name']}, {row['flow']}, ack {row['ack']}"
 
 
-def table_of(measured: Sequence[Measured], left_out: Mapping[Case, str], quick: bool) -> Validation:
+IDENTICAL, WITHIN, DIFFERENT = "identical", "within the bounds", "different"
+
+
+def state_of(row: Mapping[str, Any]) -> str | None:
+    """What a row's segments are, if they were compared."""
+    return row["segments"] and row["segments"]["state"]
+
+
+def table_of(
+    measured: Sequence[Measured],
+    left_out: Mapping[Case, str],
+    quick: bool,
+    sides: tuple[Side, Side] | None = None,
+) -> Validation:
     """The table of the cases that were measured; a case of which there is nothing has no row."""
+    sides = sides or (SIM, real_kernel())
     rows = [
-        _row(each, flow, called) for each in measured for flow, called in each.case.flows.items() if _is_known(each)
+        _row(each, flow, called, sides)
+        for each in measured
+        for flow, called in each.case.flows.items()
+        if _is_known(each)
     ]
     without = [{"name": case.path, "flow": case.control, "ack": case.ack, "why": why} for case, why in left_out.items()]
-    return Validation(rows, without, quick)
+    return Validation(rows, without, quick, sides=sides)
 
 
 def _is_known(measured: Measured) -> bool:
     return any(measured.pairs.values()) or bool(measured.faults)
 
 
-def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
+def _row(measured: Measured, flow: str, called: str, sides: tuple[Side, Side]) -> dict[str, Any]:
+    base, other = (side.key for side in sides)
     case, pairs = measured.case, measured.pairs[flow]
     head = {"name": case.path, "about": case.about, "flow": called, "ack": case.ack}
     faults = [fault for seed in sorted(measured.faults) for fault in measured.faults[seed]]
@@ -220,19 +274,48 @@ def _row(measured: Measured, flow: str, called: str) -> dict[str, Any]:
     if not pairs:
         why = f"no run of the kernel was valid: {'; '.join(dict.fromkeys(faults))}"
         nothing = {"undecided": False, "goodput_difference": None, "bounds": None}
-        return {**head, "sim": {}, "kernel": {}, "agrees": False, "why": why, **nothing, **tail}
+        return {**head, base: {}, other: {}, "agrees": False, "why": why, "segments": None, **nothing, **tail}
     verdict = rules.judge(pairs)
     return {
         **head,
-        "sim": _engine([pair.sim for pair in pairs]),
-        "kernel": _engine([pair.kernel for pair in pairs]),
+        base: _engine([pair.base for pair in pairs]),
+        other: _engine([pair.other for pair in pairs]),
         "agrees": verdict.agrees,
         "why": verdict.why,
+        "segments": _segments(measured, flow, verdict.agrees),
         "undecided": verdict.undecided,
         "goodput_difference": verdict.difference.to_dict(),
         "bounds": rules.bounds(pairs),
         **tail,
     }
+
+
+def _segments(measured: Measured, flow: str, agrees: bool) -> dict[str, Any] | None:
+    """What came of comparing a flow's segments, over all seeds; none if they were not compared."""
+    if not measured.compared:
+        return None
+    of = [each[flow] for each in measured.compared]
+    differing = [{"seed": seed, **each} for seed, each in enumerate(of, 1) if not each["identical"]]
+    return {
+        "state": IDENTICAL if not differing else WITHIN if agrees else DIFFERENT,
+        "seeds": len(of),
+        "identical_seeds": len(of) - len(differing),
+        "draws": measured.draws,
+        "largest_ns": max(each["largest_ns"] for each in of),
+        "first": differing[0] if differing else None,
+    }
+
+
+def _first(row: Mapping[str, Any]) -> str:
+    """From which packet on, and when, the segments of a row differ."""
+    of = row["segments"]
+    if of is None:
+        return "–"
+    if of["first"] is None:
+        return "none"
+    first = of["first"]
+    seeds = f", {of['identical_seeds']} of {of['seeds']} seeds identical" if of["identical_seeds"] else ""
+    return f"packet {first['packets']} at {first['at_ns'] / 1e9:.6f} s{seeds}"
 
 
 def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
@@ -254,7 +337,7 @@ def _engine(runs: Sequence[rules.Numbers]) -> dict[str, Any]:
     }
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
+def _cells(row: Mapping[str, Any], sides: Sequence[Side]) -> list[str]:
     head = [row["name"], row["flow"], row["ack"]]
     seeds = str(row["seeds"])
     if row["invalid_seeds"]:
@@ -263,7 +346,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         seeds += " (short)"
     if not row["valid"]:
         return [*head, "not valid", *["–"] * (len(HEADINGS) - len(head) - 2), seeds]
-    engines = row["sim"], row["kernel"]
+    engines = [row[side.key] for side in sides]
     return [
         *head,
         _agreement(row),
@@ -280,6 +363,8 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _agreement(row: Mapping[str, Any]) -> str:
+    if state_of(row) == IDENTICAL:
+        return IDENTICAL
     if not row["agrees"]:
         return "no"
     return "undecided" if row["undecided"] else "yes"

@@ -2,7 +2,9 @@
 
 use varicap_units::{Bytes, Time};
 
-use super::{Receiver, UNUSUAL, bytes_of};
+use super::delay::Delay;
+use super::{Receiver, UNUSUAL};
+use crate::config::SackList;
 use crate::segment::{MAX_SACK_BLOCKS, Segment, option_sack};
 
 impl Receiver {
@@ -34,19 +36,32 @@ impl Receiver {
     /// `segment` brought `data` out of order. RFC 5681 §4.2: that is acknowledged at once, unless it would be too often.
     #[inline(always)]
     pub(super) fn hold_apart(&mut self, now: Time, data: (u64, u64), segment: &Segment) {
-        let is_near = self.hold(data.0, data.1);
+        let has_saved = self.delay.as_deref().is_some_and(Delay::has_saved);
+        if has_saved && !self.is_near(data) {
+            // Linux tcp_sack_compress_send_ack: what was saved tells of the blocks as they were.
+            self.acknowledge_before(now);
+        }
+        self.hold(data.0, data.1);
         let deadline = match &mut self.delay {
             Some(delay) if self.selective => {
-                let (span, held) = (self.held.back().map_or(0, |last| last.1 - self.next), &self.held);
-                delay.on_held(segment, span, || bytes_of(held));
-                delay.compress(now, self.next, is_near)
+                delay.on_held(segment, self.next, &self.held);
+                delay.compress(now, self.next)
             }
             _ => None,
         };
-        match deadline {
-            Some(deadline) => self.ack_at = self.ack_at.min(deadline),
-            None => self.ack_due = true,
+        if let Some(deadline) = deadline {
+            self.ack_at = self.ack_at.min(deadline);
         }
+        match self.before_change.as_deref_mut() {
+            Some(Some(before)) => before.is_due_after = deadline.is_none(),
+            _ => self.ack_due |= deadline.is_none(),
+        }
+    }
+
+    /// Whether data belongs to one of the two blocks reported first, or there are no more than these (TCP_SACK_BLOCKS_EXPECTED).
+    fn is_near(&self, data: (u64, u64)) -> bool {
+        let known = usize::from(self.recent_count);
+        known < 2 || self.recent[..2].iter().any(|&block| touch(block, data))
     }
 
     /// `block` arrived although it was there. The first one is reported if there are several (RFC 2883 §4).
@@ -69,25 +84,41 @@ impl Receiver {
             self.next = self.next.max(end);
             self.held.pop_front();
         }
+        self.forget_delivered();
     }
 
-    /// Keeps `[start, end)` until the gap before it is filled. Returns whether it extends one of the two blocks reported
-    /// first, or there are no more than these.
-    fn hold(&mut self, start: u64, end: u64) -> bool {
+    /// Blocks that are in order now are not reported any more. Source: Linux `tcp_sack_remove`.
+    fn forget_delivered(&mut self) {
+        let mut count = 0;
+        for place in 0..usize::from(self.recent_count) {
+            if self.recent[place].0 > self.next {
+                self.recent[count] = self.recent[place];
+                count += 1;
+            }
+        }
+        self.recent_count = count as u8;
+    }
+
+    /// Keeps `[start, end)` until the gap before it is filled.
+    fn hold(&mut self, start: u64, end: u64) {
         let merged = self.keep(start, end);
         if !self.selective {
-            return false;
+            return;
         }
         let known = usize::from(self.recent_count);
-        if known == 1 && self.recent[0].0 == merged.0 {
+        if known == 1 && self.recent[0].1 == start && merged == (self.recent[0].0, end) {
             // Mostly it is the only one that grows.
             self.recent[0] = merged;
-            return true;
+            return;
         }
-        let near = &self.recent[..known.min(2)];
-        let is_near = known < 2 || near.iter().any(|block| (merged.0..merged.1).contains(&block.0));
-        self.report_first(merged);
-        is_near
+        match self.sack_list {
+            SackList::Held => self.report_first(merged, usize::from(self.max_blocks)),
+            SackList::Linux => {
+                let known = self.recent[..known].iter().find(|&&block| touch(block, (start, end)));
+                let grown = known.map_or((start, end), |&(from, to)| (from.min(start), to.max(end)));
+                self.report_first(grown, MAX_SACK_BLOCKS);
+            }
+        }
     }
 
     /// Adds `[start, end)` to what is held; returns the block that it is then part of.
@@ -132,22 +163,25 @@ impl Receiver {
     }
 
     /// RFC 2018 §4: the block of the segment just received goes first, the others keep their order; those that it has
-    /// swallowed are no more.
-    fn report_first(&mut self, block: (u64, u64)) {
-        let (mut count, mut moved) = (0, block);
-        for place in 0..usize::from(self.recent_count).min(MAX_SACK_BLOCKS) {
-            let other = self.recent[place];
-            let elsewhere = other.0 < block.0 || other.0 >= block.1;
-            if elsewhere && other.0 >= self.next {
-                self.recent[count] = std::mem::replace(&mut moved, other);
+    /// swallowed are no more. At most `most` are remembered.
+    fn report_first(&mut self, mut block: (u64, u64), most: usize) {
+        let known = self.recent;
+        let mut count = 1;
+        for &other in &known[..usize::from(self.recent_count).min(MAX_SACK_BLOCKS)] {
+            if touch(other, block) {
+                block = (block.0.min(other.0), block.1.max(other.1));
+            } else if count < most {
+                self.recent[count] = other;
                 count += 1;
             }
         }
-        if count < usize::from(self.max_blocks) {
-            self.recent[count] = moved;
-            count += 1;
-        }
+        self.recent[0] = block;
         self.recent_count = count as u8;
+    }
+
+    /// Whether a block is one of those held, or in Linux's list a part of one.
+    fn is_held(&self, block: (u64, u64)) -> bool {
+        self.held.iter().any(|&held| held == block || self.sack_list == SackList::Linux && held.0 <= block.0 && block.1 <= held.1)
     }
 
     /// Adds the SACK option: `duplicate` first, then what is held.
@@ -166,16 +200,19 @@ impl Receiver {
             add(segment, block);
         }
         for &block in &self.recent[..usize::from(self.recent_count)] {
-            if block.0 > self.next {
-                debug_assert!(self.held.contains(&block), "{block:?} is not held: {:?}", self.held);
-                add(segment, block);
-            }
+            debug_assert!(self.is_held(block), "{block:?} is not held: {:?}", self.held);
+            add(segment, block);
         }
         segment.sack_count = count as u8;
         if self.count_sack {
             segment.wire_size += option_sack(segment.sack_count);
         }
     }
+}
+
+/// Whether two blocks overlap, or one begins where the other ends. Source: Linux `tcp_sack_extend`.
+fn touch(one: (u64, u64), other: (u64, u64)) -> bool {
+    one.0 <= other.1 && other.0 <= one.1
 }
 
 #[cfg(test)]

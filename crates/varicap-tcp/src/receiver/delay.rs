@@ -2,6 +2,8 @@
 //! `__tcp_ack_snd_check` and `tcp_data_queue` in Linux's net/ipv4/tcp_input.c, `tcp_send_delayed_ack` and `tcp_event_ack_sent`
 //! in tcp_output.c, `tcp_delack_timer_handler` in tcp_timer.c, `__tcp_cleanup_rbuf` in tcp.c.
 
+use std::collections::VecDeque;
+
 use varicap_units::{Span, Time};
 
 use super::growth::Growth;
@@ -16,6 +18,9 @@ const NOT_COMPRESSED: u32 = 3;
 const MOST_COMPRESSED: u32 = 44;
 /// Share of the round-trip time that acknowledgements of out-of-order data wait: one part in so many.
 const COMPRESSION_SHARE: u64 = 20;
+/// By how much the timer of such an acknowledgement may be late, and is where nothing else wakes the kernel
+/// (net.ipv4.tcp_comp_sack_slack_ns; `hrtimer_start_range_ns`).
+const COMPRESSION_SLACK: Span = Span::from_micros(100);
 /// RTO of a receiver, for whom it is only the measure of a long pause: before it knows the round-trip time, and what it adds
 /// to that at least.
 const FIRST_RTO: Span = Span::from_secs(1);
@@ -103,7 +108,7 @@ impl Delay {
             next: 0,
             saved: 0,
             mss,
-            growth: policy.autotuning.then(|| Growth::new(config)),
+            growth: policy.autotuning.then(|| Growth::new(config, policy.buffer_growth)),
         };
         delay.half_least = delay.part(delay.least, 2);
         delay
@@ -136,7 +141,7 @@ impl Delay {
         now: Time,
         segment: &Segment,
         window: u64,
-        held: impl FnOnce() -> u64,
+        held: &VecDeque<(u64, u64)>,
         read: Option<u64>,
     ) {
         if now >= self.calm_until {
@@ -178,11 +183,10 @@ impl Delay {
         (self.delay, self.calm_until) = (delay, Time::ZERO);
     }
 
-    /// `segment` came out of order; so many bytes are `held` now, the last of them `span` bytes ahead.
-    pub(super) fn on_held(&mut self, segment: &Segment, span: u64, held: impl FnOnce() -> u64) {
+    /// `segment` came out of order and is one of those `held` now, before which `next` is missing.
+    pub(super) fn on_held(&mut self, segment: &Segment, next: u64, held: &VecDeque<(u64, u64)>) {
         if let Some(growth) = &mut self.growth {
-            growth.on_held(span);
-            self.quick |= u32::from(growth.on_data(segment, held));
+            self.quick |= u32::from(growth.on_held(segment, next, held));
         }
     }
 
@@ -288,16 +292,18 @@ impl Delay {
         Some(pending.min(from + delay))
     }
 
-    /// Until when the acknowledgement of out-of-order data may wait; `None`: not at all. `is_near`: it belongs to one of the
-    /// blocks reported first.
-    pub(super) fn compress(&mut self, now: Time, next: u64, is_near: bool) -> Option<Time> {
+    /// Whether out-of-order data waits for its acknowledgement.
+    pub(super) fn has_saved(&self) -> bool {
+        self.saved > 0
+    }
+
+    /// Until when the acknowledgement of out-of-order data may wait; `None`: not at all.
+    pub(super) fn compress(&mut self, now: Time, next: u64) -> Option<Time> {
         let longest = self.compression?;
         if self.next != next {
             (self.next, self.at_once) = (next, 0);
         }
-        // Linux sends what it has saved before it takes another block into account; here the two go together.
-        let must_tell = self.saved > 0 && !is_near;
-        if self.is_quick() || must_tell || self.saved >= MOST_COMPRESSED {
+        if self.is_quick() || self.saved >= MOST_COMPRESSED {
             return None;
         }
         if self.at_once < NOT_COMPRESSED {
@@ -305,7 +311,8 @@ impl Delay {
             return None;
         }
         self.saved += 1;
-        Some(now + self.rtt.map_or(longest, |rtt| longest.min(rtt / COMPRESSION_SHARE)))
+        let wait = self.rtt.map_or(longest, |rtt| longest.min(rtt / COMPRESSION_SHARE));
+        Some(now + wait + COMPRESSION_SLACK)
     }
 
     /// Whether an acknowledgement that was due changes nothing here as it leaves, unless it answers a SYN.

@@ -11,11 +11,13 @@ use std::collections::VecDeque;
 use varicap_units::{Amount, Bytes, Span, Time};
 
 use crate::ack_policy::AckPolicy;
-use crate::config::{LARGEST_WINDOW, TcpConfig};
+use crate::config::{LARGEST_WINDOW, SackList, TcpConfig};
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::place::Place;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, OPTION_TIMESTAMPS, Segment};
+use crate::segment::{
+    Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, Segment, options_of_syn,
+};
 use accurate::Accurate;
 use closing::Closing;
 use delay::Delay;
@@ -67,8 +69,8 @@ pub struct Receiver {
     accurate: Option<Box<Accurate>>,
     /// How the two directions end, once one does.
     closing: Option<Box<Closing>>,
-    /// The acknowledgement of what came before DCTCP.CE changed: it goes first. There is room for one if marks are echoed so.
-    before_change: Option<Box<Option<Segment>>>,
+    /// An acknowledgement that goes first. There is room for one once there has been one.
+    before_change: Option<Box<Option<Before>>>,
     /// Which unusual flags a segment has that may take the fast path: none, or what no segment has.
     plain: Flags,
     header: u16,
@@ -81,6 +83,7 @@ pub struct Receiver {
     echo_each_byte: bool,
     selective: bool,
     count_sack: bool,
+    sack_list: SackList,
     max_blocks: u8,
     /// Whether duplicates are reported.
     reports_duplicates: bool,
@@ -93,10 +96,18 @@ pub struct Receiver {
     // From here on what few segments read.
     /// The duplicate that the next acknowledgement reports (RFC 2883) [B].
     duplicate: Option<(u64, u64)>,
-    /// The blocks of `held` that were reported last, most recent first (RFC 2018 §4). Those below `next` are gone.
+    /// The blocks of `held`, or parts of them, that were reported last, most recent first (RFC 2018 §4).
     recent: [(u64, u64); MAX_SACK_BLOCKS],
     ack_delay: Span,
     mss: u64,
+}
+
+/// An acknowledgement of what came before something changed: DCTCP.CE, or a SACK block that is not among the first.
+#[derive(Debug)]
+struct Before {
+    segment: Segment,
+    /// Whether what comes after the change is due as well.
+    is_due_after: bool,
 }
 
 impl Receiver {
@@ -151,8 +162,9 @@ impl Receiver {
             edge: buffer,
             mss: config.mss.as_u64().max(1),
             header: config.header.as_u64().min(u64::from(u16::MAX)) as u16,
-            timestamps: if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 },
+            timestamps: config.option_timestamps(),
             count_sack: config.count_options,
+            sack_list: config.sack_list,
             delay,
         };
         let wants = config.congestion.wants();
@@ -235,7 +247,7 @@ impl Receiver {
         let reads = self.read.is_none();
         // The application reads at once what is in order.
         let read = (reads && held.is_empty()).then_some(end);
-        delay.on_data(now, segment, window, || bytes_of(held), read);
+        delay.on_data(now, segment, window, held, read);
         let is_full = match delay.spared {
             Some(bytes) => end - self.last_ack > bytes,
             None => self.unacknowledged >= self.ack_every,
@@ -367,12 +379,19 @@ impl Receiver {
             return;
         }
         if self.unacknowledged > 0 {
-            let mut before = Segment::default();
-            self.ack_due = true;
-            self.poll_into(now, &mut before);
-            **self.before_change.get_or_insert_default() = Some(before);
+            self.acknowledge_before(now);
         }
         (self.echo_congestion, self.has_extras, self.ack_due) = (is_marked, true, true);
+    }
+
+    /// What is there is acknowledged by a segment of its own, before something changes.
+    fn acknowledge_before(&mut self, now: Time) {
+        let mut segment = Segment::default();
+        self.ack_due = true;
+        self.poll_into(now, &mut segment);
+        debug_assert!(self.before_change.as_deref().is_none_or(Option::is_none), "two changes at once");
+        **self.before_change.get_or_insert_default() = Some(Before { segment, is_due_after: true });
+        self.has_extras = true;
     }
 
     /// Whether an acknowledgement is due at `now`.
@@ -427,7 +446,8 @@ impl Receiver {
         if self.has_extras
             && let Some(before) = self.before_change.as_mut().and_then(|before| before.take())
         {
-            *place = before;
+            *place = before.segment;
+            self.ack_due = before.is_due_after;
             return self.is_due(now);
         }
         if let Some(delay) = &mut self.delay {
@@ -478,6 +498,7 @@ impl Receiver {
         if std::mem::take(&mut self.syn_due) {
             let agreement = if self.agrees_to_ecn { Flags::ECE } else { Flags::default() };
             segment.flags = segment.flags.with(Flags::SYN).with(agreement);
+            segment.wire_size += options_of_syn(self.timestamps);
         }
         if self.echo_congestion {
             segment.flags = segment.flags.with(Flags::ECE);
@@ -540,9 +561,4 @@ impl Receiver {
             self.edge = self.edge.max(read.saturating_add(self.buffer.into()));
         }
     }
-}
-
-/// Data held out of order [B].
-fn bytes_of(held: &VecDeque<(u64, u64)>) -> u64 {
-    held.iter().map(|(from, to)| to - from).sum()
 }

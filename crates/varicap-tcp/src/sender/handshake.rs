@@ -3,6 +3,7 @@
 use varicap_units::Time;
 
 use crate::config::{AfterLostSyn, TcpConfig};
+use crate::segment::options_of_syn;
 
 /// Whether the connection is open, and how its SYN fares.
 #[derive(Debug)]
@@ -15,13 +16,15 @@ pub(super) struct Handshake {
     /// When the first SYN left and, once the connection is open, when its timer expired first of several times in a row: Linux has
     /// one stamp for both, too.
     pub(super) retrans_stamp: Time,
-    /// What its loss costs.
+    /// The cost of its loss.
     after_loss: AfterLostSyn,
     /// How often the SYN has timed out.
     expiries: u16,
+    /// What its options take beyond those of other segments [B].
+    pub(super) syn_options: u16,
     /// The answer to the SYN is acknowledged by a segment of its own.
     acknowledges: bool,
-    /// That segment, or the acknowledgement of a FIN, must be sent.
+    /// The third segment, or the acknowledgement of a FIN, must be sent.
     ack_due: bool,
 }
 
@@ -35,6 +38,7 @@ impl Handshake {
             retrans_stamp: now,
             after_loss: config.after_lost_syn,
             expiries: 0,
+            syn_options: options_of_syn(config.option_timestamps()),
             acknowledges: config.handshake_ack,
             ack_due: false,
         }

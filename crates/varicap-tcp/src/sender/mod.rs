@@ -34,7 +34,7 @@ use crate::pacing::Pace;
 use crate::place::Place;
 use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
 use crate::reservation::Reservation;
-use crate::segment::{Flags, OPTION_TIMESTAMPS};
+use crate::segment::Flags;
 use crate::writes::Writes;
 use alarm::Alarm;
 use closing::Closing;
@@ -227,7 +227,7 @@ impl Sender {
             policy.open(now);
         }
         let mss = config.mss.as_u64().max(1);
-        let options = if config.timestamps && config.count_options { OPTION_TIMESTAMPS } else { 0 };
+        let options = config.option_timestamps();
         let header = config.header.as_u64().min(u64::from(u16::MAX)) as u16;
         let overhead = header.saturating_add(options);
         let offer = config.offered_window().as_u64();

@@ -441,12 +441,13 @@ impl Sender {
         }
         self.alarm.set(self.sampling.rtt.deadline(now));
         self.count_empty();
-        self.account(now, self.overhead);
+        let size = self.overhead.saturating_add(self.handshake.syn_options);
+        self.account(now, size);
         let was_lost = self.handshake.was_lost();
         self.counters.retransmitted_packets += u64::from(was_lost);
         let resent = if was_lost { Flags::RESENT } else { Flags::default() };
         let flags = self.ecn.syn_flags(self.handshake.expiries()).with(resent);
-        Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags })
+        Some(Outgoing { seq: 0, len: 0, wire_size: nonzero(size), flags })
     }
 
     /// The acknowledgement of the answer to the SYN. Pacing and bursts are matters of data.

@@ -34,8 +34,11 @@ const SAMPLE: Span = Span::from_millis(10);
 /// The number of connections that are queried at that interval; if there are more, each is queried less often, so that
 /// the cost stays low.
 const SAMPLED_AT_ONCE: usize = 100;
-/// The amount of data written at a time [B].
-const CHUNK: usize = 65_536;
+/// The amount of data written at a time [B]. Linux pushes a segment (PSH) when more than half of the largest window that was
+/// advertised to it, at first 65,160 B, has been written since it last did so (`forced_push`), and takes back the push at the end
+/// of a write when the next one goes on: of a source without end that writes less at a time, no segment is pushed but where a
+/// write ends with a segment. It is a prime so that hardly any does.
+const CHUNK: usize = 32_579;
 /// The amount of data read at a time [B].
 const MOST_AT_ONCE: usize = 1 << 20;
 /// The amount of unsent data that all connections may have in the kernel [B], and bounds for each.
@@ -535,7 +538,7 @@ impl Endpoints {
     /// Passes `count` bytes that a connection has just delivered to the connection that relays them.
     fn relay(&mut self, now: Time, slot: u32, count: u64) -> Result<(), TestbedError> {
         let Some(source) = &self.connections[slot as usize] else { return Ok(()) };
-        // What ends otherwise than by its size, such as a flow that is stopped, ends by its FIN.
+        // A flow that ends otherwise than by its size, such as one that is stopped, ends by its FIN.
         let is_last = source.app.is_delivered() || source.receiver.is_none();
         let relay = match source.relay {
             Some(known) => known,

@@ -31,10 +31,17 @@ impl Clock {
         Clock { zero: monotonic() + ahead.as_nanos() }
     }
 
-    /// A clock whose time zero is at the next whole second but one of the monotonic clock: the same phase of its ticks in
-    /// every run.
-    pub fn starting_at_a_second() -> Clock {
-        Clock { zero: (monotonic() / SECOND + 2) * SECOND }
+    /// A clock in a guest, at least a second from now: its time zero is an instant at which all slots of the kernel's timer wheel
+    /// begin, as they do with the simulator's runs (`timer.linux`). Which of a slot's ends a timeout waits for would else depend on
+    /// how long the guest took to boot. Source: INITIAL_JIFFIES is 300 s before jiffies wrap; `calc_wheel_index`.
+    pub fn starting_with_the_wheel() -> Clock {
+        // HZ, as varicap configures kernels, and the ticks of the largest slot that is asked for: those of delays up to 131 s.
+        const HERTZ: u64 = 250;
+        const SLOT: u64 = 4096;
+        const TICK: u64 = SECOND / HERTZ;
+        const FIRST: u64 = 300 * HERTZ % SLOT * TICK;
+        let rounds = (monotonic() + SECOND).saturating_sub(FIRST).div_ceil(SLOT * TICK);
+        Clock { zero: FIRST + rounds * SLOT * TICK }
     }
 
     /// The current time; zero before time zero.
@@ -47,8 +54,10 @@ impl Clock {
         self.zero.saturating_add(time.as_nanos())
     }
 
-    /// Sleeps until time zero.
+    /// Sleeps until time zero, and not for the 50 us longer that a thread sleeps which has not asked for less.
     pub fn wait_for_zero(&self) {
+        // SAFETY: no pointers.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
         std::thread::sleep(Duration::from_nanos(self.zero.saturating_sub(monotonic())));
     }
 }

@@ -50,6 +50,10 @@ impl Part for BbrConfig {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::Named("bbr".to_owned())
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 /// Its place in the state machine. Its numbers are shown to whoever watches.
@@ -448,8 +452,9 @@ impl CongestionControl for Bbr {
         self.check_drain(&rs);
         self.begin_min_rtt(ack, &rs);
         self.update_min_rtt(&rs);
-        if let (false, Some(smoothed)) = (self.has_seen_rtt, ack.smoothed_rtt) {
-            self.init_pacing_rate(smoothed);
+        if let (false, Some(first)) = (self.has_seen_rtt, ack.min_rtt) {
+            // The handshake's: Linux has the rate before data leaves (bbr_init).
+            self.init_pacing_rate(first);
         }
         if !self.is_settled {
             self.settle();
