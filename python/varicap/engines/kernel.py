@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -126,7 +126,8 @@ def run(
         asked = {
             "scenario": loaded.to_json(),
             "name": loaded.name,
-            "base_dir": loaded.base_dir,
+            # A guest begins in another folder.
+            "base_dir": os.path.abspath(loaded.base_dir),  # noqa: PTH100 - links stay as they are
             "seed": base_seed,
             "mode": kernel,
             "live": live is not None,
@@ -193,6 +194,8 @@ def probe() -> list[tuple[str, str | None, str]]:
 
 
 Message: TypeAlias = dict[str, Any]
+Messages: TypeAlias = Generator[tuple[int, Message], None, None]
+"""What is said of runs under way, each message with the replication."""
 
 
 def _in_real_time(
@@ -201,7 +204,7 @@ def _in_real_time(
     recorded_below: tuple[int, int],
     max_memory: str | None,
     budget: _core.Budget,
-) -> Iterator[tuple[int, Message]]:
+) -> Messages:
     """Run replications one after the other: what the process says that does so, each with the replication."""
     request = {
         **asked,
@@ -225,7 +228,7 @@ def _in_guests(
     recorded_below: tuple[int, int],
     jobs: int,
     look: Callable[[float, int], None],
-) -> Iterator[tuple[int, Message]]:
+) -> Messages:
     """Run replications in guests, `jobs` at a time: what they say, each with the replication."""
 
     def request(replication: int) -> dict[str, Any]:
@@ -242,7 +245,7 @@ def _in_guests(
 def _collected(
     scenario: _core.Scenario,
     count: int,
-    messages: Iterator[tuple[int, Message]],
+    messages: Messages,
     report: Callable[[float, int], None],
     keep: Callable[[list[tuple[int, bytes]]], None] | None,
     live: watch.Watch | None,
