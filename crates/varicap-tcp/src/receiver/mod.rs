@@ -389,7 +389,7 @@ impl Receiver {
         self.poll_into(now, &mut segment);
         debug_assert!(self.before_change.as_deref().is_none_or(Option::is_none), "two changes at once");
         **self.before_change.get_or_insert_default() = Some(Before { segment, is_due_after: true });
-        self.has_extras = true;
+        (self.has_extras, self.ack_due) = (true, true);
     }
 
     /// Whether an acknowledgement is due at `now`.
