@@ -12,6 +12,7 @@ from typing import Any
 import varicap._core as _core
 from varicap.engines import sim
 from varicap.engines.precision import more_runs
+from varicap.results.result import Result
 from varicap.statistics import finite
 from varicap.validate import rules
 from varicap.validate.paths import Case, wanted
@@ -107,7 +108,7 @@ def pool(width: int) -> Iterator[ThreadPoolExecutor]:
         threads.shutdown(wait=True, cancel_futures=True)
 
 
-def simulate(scenario: _core.Scenario, seed: int, *, packets: bool = False) -> sim.Result:
+def simulate(scenario: _core.Scenario, seed: int, *, packets: bool = False) -> Result:
     """A seed in the simulator, with nobody to see its progress: notebooks show that of the table."""
     return sim.run(scenario, seeds=1, seed=seed, jobs=1, packets=packets, progress=silent)
 

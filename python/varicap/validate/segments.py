@@ -177,7 +177,8 @@ class Bound:
     def at(self, time_ns: Array) -> Array:
         """The bound at some instants [ns]."""
         since = np.maximum(time_ns - self.start_ns, 0)
-        return TICK_NS + 2 * TICK_NS * (since // self.round_trip_ns)
+        bound: Array = TICK_NS + 2 * TICK_NS * (since // self.round_trip_ns)
+        return bound
 
 
 def _first(one: Log, other: Log, rows: tuple[Array, Array], bound: Bound) -> tuple[int | None, int]:

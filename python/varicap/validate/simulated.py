@@ -18,6 +18,7 @@ from typing import Any
 import varicap._core as _core
 from varicap.engines import kernel as linux
 from varicap.errors import NotApplicableError
+from varicap.results.result import Result
 from varicap.statistics.progress import Progress
 from varicap.validate import segments
 from varicap.validate.bench import Bench, StoppedError, numbers_of, pool, simulate
@@ -179,7 +180,7 @@ class Simulated(Bench):
             if self._stop.is_set():
                 raise StoppedError
 
-        def run(of: _core.Scenario, packets: bool) -> linux.Result:
+        def run(of: _core.Scenario, packets: bool) -> Result:
             return linux.run(
                 of,
                 seeds=1,

@@ -234,7 +234,7 @@ IDENTICAL, WITHIN, DIFFERENT = "identical", "within the bounds", "different"
 
 def state_of(row: Mapping[str, Any]) -> str | None:
     """What a row's segments are, if they were compared."""
-    return row["segments"] and row["segments"]["state"]
+    return None if row["segments"] is None else str(row["segments"]["state"])
 
 
 def table_of(

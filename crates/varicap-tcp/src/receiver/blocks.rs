@@ -60,8 +60,7 @@ impl Receiver {
 
     /// Whether data belongs to one of the two blocks reported first, or there are no more than these (TCP_SACK_BLOCKS_EXPECTED).
     fn is_near(&self, data: (u64, u64)) -> bool {
-        let known = usize::from(self.recent_count);
-        known < 2 || self.recent[..2].iter().any(|&block| touch(block, data))
+        self.recent.len() < 2 || self.recent[..2].iter().any(|&block| touch(block, data))
     }
 
     /// `block` arrived although it was there. The first one is reported if there are several (RFC 2883 §4).
@@ -89,14 +88,7 @@ impl Receiver {
 
     /// Blocks that are in order now are not reported any more. Source: Linux `tcp_sack_remove`.
     fn forget_delivered(&mut self) {
-        let mut count = 0;
-        for place in 0..usize::from(self.recent_count) {
-            if self.recent[place].0 > self.next {
-                self.recent[count] = self.recent[place];
-                count += 1;
-            }
-        }
-        self.recent_count = count as u8;
+        self.recent.retain(|block| block.0 > self.next);
     }
 
     /// Keeps `[start, end)` until the gap before it is filled.
@@ -105,16 +97,18 @@ impl Receiver {
         if !self.selective {
             return;
         }
-        let known = usize::from(self.recent_count);
-        if known == 1 && self.recent[0].1 == start && merged == (self.recent[0].0, end) {
+        if let [only] = &mut self.recent[..]
+            && only.1 == start
+            && merged == (only.0, end)
+        {
             // Mostly it is the only one that grows.
-            self.recent[0] = merged;
+            *only = merged;
             return;
         }
         match self.sack_list {
             SackList::Held => self.report_first(merged, usize::from(self.max_blocks)),
             SackList::Linux => {
-                let known = self.recent[..known].iter().find(|&&block| touch(block, (start, end)));
+                let known = self.recent.iter().find(|&&block| touch(block, (start, end)));
                 let grown = known.map_or((start, end), |&(from, to)| (from.min(start), to.max(end)));
                 self.report_first(grown, MAX_SACK_BLOCKS);
             }
@@ -165,18 +159,15 @@ impl Receiver {
     /// RFC 2018 §4: the block of the segment just received goes first, the others keep their order; those that it has
     /// swallowed are no more. At most `most` are remembered.
     fn report_first(&mut self, mut block: (u64, u64), most: usize) {
-        let known = self.recent;
-        let mut count = 1;
-        for &other in &known[..usize::from(self.recent_count).min(MAX_SACK_BLOCKS)] {
-            if touch(other, block) {
+        self.recent.retain(|&other| {
+            let swallowed = touch(other, block);
+            if swallowed {
                 block = (block.0.min(other.0), block.1.max(other.1));
-            } else if count < most {
-                self.recent[count] = other;
-                count += 1;
             }
-        }
-        self.recent[0] = block;
-        self.recent_count = count as u8;
+            !swallowed
+        });
+        self.recent.truncate(most - 1);
+        self.recent.insert(0, block);
     }
 
     /// Whether a block is one of those held, or in Linux's list a part of one.
@@ -201,7 +192,7 @@ impl Receiver {
         if let Some(block) = duplicate {
             add(segment, block);
         }
-        for &block in &self.recent[..usize::from(self.recent_count)] {
+        for &block in &self.recent {
             debug_assert!(self.is_held(block), "{block:?} is not held: {:?}", self.held);
             add(segment, block);
         }

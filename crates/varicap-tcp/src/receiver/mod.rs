@@ -47,7 +47,6 @@ pub struct Receiver {
     echo_congestion: bool,
     /// The next acknowledgement carries more than numbers, whether or not data is held out of order.
     has_extras: bool,
-    recent_count: u8,
     /// RCV.NXT: next byte expected [B].
     next: u64,
     /// Acknowledgement number last sent (RFC 7323's Last.ACK.sent) [B].
@@ -95,7 +94,7 @@ pub struct Receiver {
     /// The duplicate that the next acknowledgement reports (RFC 2883) [B].
     duplicate: Option<(u64, u64)>,
     /// The blocks of `held`, or parts of them, that were reported last, most recent first (RFC 2018 §4).
-    recent: [(u64, u64); MAX_SACK_BLOCKS],
+    recent: Vec<(u64, u64)>,
     ack_delay: Span,
     mss: u64,
 }
@@ -148,8 +147,7 @@ impl Receiver {
             ack_at: Time::NEVER,
             ack_delay,
             held: VecDeque::new(),
-            recent: [(0, 0); MAX_SACK_BLOCKS],
-            recent_count: 0,
+            recent: Vec::new(),
             reports_duplicates: config.dsack && config.recovery.is_selective(),
             duplicate: None,
             // RFC 2018 §3: 40 bytes of options hold four blocks, or three beside a timestamp.
@@ -181,7 +179,7 @@ impl Receiver {
     /// The last of what says when this is due, which comes first.
     #[inline]
     pub fn last_of_due(&self) -> &impl Sized {
-        &self.recent_count
+        &self.has_extras
     }
 
     /// The last of what most segments read of this.
