@@ -8,6 +8,7 @@ import ctypes
 import os
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -104,16 +105,35 @@ def load(path: str) -> str:
     return f"{new} {len(transfer(new.encode()).splitlines()) > 5}"
 
 
+def run(*command: str) -> str:
+    """Run a program with room for its files, and say what it printed."""
+    mount("tmpfs", "/run")
+    for folder in ("/run/tmp", "/dev/shm"):
+        Path(folder).mkdir(exist_ok=True)
+    loopback_up()
+    path = os.pathsep.join(["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"])
+    env = {"PATH": path, "HOME": "/run/tmp", "TMPDIR": "/run/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else f"{command[0]} ended with {done.returncode}\n{done.stderr}"
+
+
 def spin() -> str:
     """Never end."""
     while True:
         time.sleep(1)
 
 
+def controls() -> str:
+    """The congestion controls that it has."""
+    return " ".join(sorted(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()))
+
+
 JOBS: dict[str, Callable[..., str]] = {
+    "controls": controls,
     "load": load,
     "ratcp": ratcp,
     "rights": rights,
+    "run": run,
     "spin": spin,
     "timers": timers,
     "transfer": lambda: transfer(b"bbr"),

@@ -23,35 +23,60 @@ def _field(number: int, value: int | str | bytes) -> bytes:
     return _number(number << 3 | 2) + _number(len(text)) + text
 
 
-def _message(*fields: tuple[int, int | str | bytes]) -> bytes:
+def message(*fields: tuple[int, int | str | bytes]) -> bytes:
+    """A message in Protocol Buffers, of the numbers of fields and their values."""
     return b"".join(_field(number, value) for number, value in fields)
 
 
-def _tensor(name: str, values: NDArray[np.float64]) -> bytes:
+def tensor(name: str, values: NDArray[np.float64]) -> bytes:
+    """A tensor of float32."""
     numbers = struct.pack(f"<{values.size}f", *values.ravel())
-    return _message(*((1, size) for size in values.shape), (2, 1), (8, name), (9, numbers))
+    return message(*((1, size) for size in values.shape), (2, 1), (8, name), (9, numbers))
 
 
 def _value(name: str, size: int) -> bytes:
-    shape = _message((1, _message((2, "batch"))), (1, _message((1, size))))
-    return _message((1, name), (2, _message((1, _message((1, 1), (2, shape))))))
+    shape = message((1, message((2, "batch"))), (1, message((1, size))))
+    return message((1, name), (2, message((1, message((1, 1), (2, shape))))))
 
 
-def _node(kind: str, inputs: Iterable[str], output: str) -> bytes:
-    return _message(*((1, name) for name in inputs), (2, output), (4, kind))
+def node(kind: str, inputs: Iterable[str], output: str, *more: tuple[int, int | str | bytes]) -> bytes:
+    """An operator; `more` are other fields, such as 5, an attribute, and 7, its domain."""
+    return message(*((1, name) for name in inputs), (2, output), (4, kind), *more)
+
+
+def inner(name: str, graph: bytes) -> bytes:
+    """An attribute that is a graph."""
+    return message((1, name), (6, graph), (20, 5))
+
+
+def graph(nodes: Iterable[bytes], tensors: Iterable[bytes] = (), outputs: Iterable[str] = ("action",)) -> bytes:
+    """A graph from an observation to an action, for a file or for an attribute."""
+    ends = [(11, _value("observation", 10)), *((12, _value(name, 1)) for name in outputs)]
+    return message(*((1, each) for each in nodes), (2, "policy"), *((5, each) for each in tensors), *ends)
+
+
+def model(graph: bytes, functions: Iterable[bytes] = (), version: int = 13) -> bytes:
+    """A file with a graph, and with functions of its own in the domain ``own``."""
+    sets = [message((1, domain), (2, number)) for domain, number in (("", version), ("own", 1))]
+    return message((1, 8), (7, graph), *((8, each) for each in sets), *((25, each) for each in functions))
+
+
+def integers(name: str, *values: int) -> bytes:
+    """A tensor of integers in one dimension."""
+    return message((1, len(values)), (2, 7), (8, name), (9, struct.pack(f"<{len(values)}q", *values)))
 
 
 def network(weights: Sequence[NDArray[np.float64]], biases: Sequence[NDArray[np.float64]]) -> bytes:
     """Layers with a hyperbolic tangent between two of them; weights are outputs times inputs."""
     nodes, tensors, name = [], [], "observation"
     for place, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        tensors += [_tensor(f"w{place}", weight.T), _tensor(f"b{place}", bias)]
-        nodes.append(_node("MatMul", (name, f"w{place}"), f"m{place}"))
+        tensors += [tensor(f"w{place}", weight.T), tensor(f"b{place}", bias)]
+        nodes.append(node("MatMul", (name, f"w{place}"), f"m{place}"))
         name = f"a{place}" if place < len(weights) - 1 else "action"
-        nodes.append(_node("Add", (f"m{place}", f"b{place}"), name))
+        nodes.append(node("Add", (f"m{place}", f"b{place}"), name))
         if name != "action":
-            nodes.append(_node("Tanh", (name,), f"t{place}"))
+            nodes.append(node("Tanh", (name,), f"t{place}"))
             name = f"t{place}"
     ends = (11, _value("observation", weights[0].shape[1])), (12, _value("action", weights[-1].shape[0]))
-    graph = _message(*((1, node) for node in nodes), (2, "policy"), *((5, tensor) for tensor in tensors), *ends)
-    return _message((1, 8), (7, graph), (8, _message((1, ""), (2, 13))))
+    whole = message(*((1, each) for each in nodes), (2, "policy"), *((5, each) for each in tensors), *ends)
+    return message((1, 8), (7, whole), (8, message((1, ""), (2, 13))))

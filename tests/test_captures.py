@@ -47,6 +47,7 @@ def test_a_snap_length_is_a_size_and_for_captures(cli: Cli, fixed: Path) -> None
     for options, says in (
         (("--pcap", "a.pcapng", "--snaplen", "96"), "96"),
         (("--pcap", "a.pcapng", "--snaplen", "5 GB"), "at most 4294967295 B"),
+        (("--pcap", "a.pcapng", "--snaplen", "0.4 B"), "expected at least 1 B, or 0 B for whole packets"),
         (("--snaplen", "96 B"), "is for --pcap"),
     ):
         done = cli("run", fixed, *options)

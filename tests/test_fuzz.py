@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from conftest import ROOT
-from fuzz import cases, commands, grammar, invariants, networks
+from fuzz import cases, commands, grammar, invariants, networks, strangers
 
 import varicap
 import varicap._core as _core
@@ -233,3 +234,37 @@ def test_commands_on_what_a_run_leaves_are_tried(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(AssertionError, match="exit code 1"):
         cases._on_results(random.Random(1))
     assert (len(tried), tried[0]) == (2, "run")
+
+
+@pytest.mark.parametrize("name", ["victim", "parts/page.html"])
+def test_a_file_outside_a_folder_that_changes_is_noticed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "input"
+    folder.mkdir()
+    for saved in ("saved-study", "saved-run"):
+        (tmp_path / saved).mkdir()
+        (tmp_path / saved / "manifest.json").write_text("{}")
+
+    def harmless(_arguments: list[str]) -> int:
+        return 0
+
+    def writes(_arguments: list[str]) -> int:
+        (folder / "outside" / name).write_text("something else")
+        return 0
+
+    monkeypatch.setattr(cases, "command_line", writes)
+    with pytest.raises(AssertionError, match="outside the folder"):
+        strangers.links(random.Random(1), folder)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    monkeypatch.setattr(cases, "command_line", harmless)
+    strangers.links(random.Random(1), folder)
+
+
+def test_a_trial_that_takes_much_memory_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strangers, "MOST_MB", 50.0)
+    with strangers.within_memory():
+        pass
+    with pytest.raises(AssertionError, match="it took"), strangers.within_memory():
+        bytearray(b"x") * 100_000_000

@@ -70,6 +70,10 @@ def test_a_seed_decides_everything(tmp_path: Path) -> None:
     assert boot(tmp_path / "other", "transfer", seed=8) != alone
 
 
+def test_its_controls_are_those_that_are_on_record(tmp_path: Path) -> None:
+    assert boot(tmp_path / "run", "controls").split() == KERNEL.controls
+
+
 def test_a_day_takes_no_time(tmp_path: Path) -> None:
     assert boot(tmp_path / "run", "timers") == "86400.000"
 

@@ -1,6 +1,7 @@
-"""The kernel engine: Linux's own TCP over the simulator's links, in real time.
+"""The kernel engine: Linux's own TCP over the simulator's links.
 
-Each test keeps its bound whatever the machine does; where it was too busy for a valid run it skips, and says so.
+In simulated time where a kernel was built for it; else in real time, as some are anyway: each keeps its bound whatever
+the machine does, and where it was too busy for a valid run it skips, and says so.
 """
 
 import ctypes
@@ -13,11 +14,11 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow.compute as pc
 import pytest
@@ -26,20 +27,58 @@ from patience import HANG_S, until
 from real_time import Summary, valid
 
 import varicap
+from varicap import kernels
 from varicap.engines import kernel
 from varicap.errors import NotApplicableError
 from varicap.machine import doctor
-
-pytestmark = pytest.mark.real_time
 
 if sys.platform != "linux":
     pytest.skip("the kernel engine needs Linux", allow_module_level=True)
 
 _CHECKS = doctor.checks()
 _LACKS = [check for check in _CHECKS if check.is_needed and not check.ok]
-needs_kernel = pytest.mark.skipif(bool(_LACKS), reason=f"this machine lacks it: {[lack.says for lack in _LACKS]}")
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+IN_GUESTS = bool(kernels.installed())
+
+
+IN_REAL_TIME = (
+    pytest.mark.real_time,
+    pytest.mark.skipif(bool(_LACKS), reason=f"this machine lacks it: {[lack.says for lack in _LACKS]}"),
+)
+OF_EITHER_CLOCK = () if IN_GUESTS else IN_REAL_TIME
+
+
+def in_real_time(test: Test) -> Test:
+    """Mark a test of the kernel that runs here."""
+    for mark in IN_REAL_TIME:
+        test = mark(test)
+    return test
+
+
+def needs_kernel(test: Test) -> Test:
+    """Mark a test of either clock."""
+    return test if IN_GUESTS else in_real_time(test)
+
+
+def _release(of: kernels.Kernel) -> tuple[int, ...]:
+    return tuple(map(int, of.release.split("-")[0].split(".")))
+
+
+NEWEST = max(kernels.installed(), key=_release, default=None)
+
+
+def run(case: Any, *, clock: Literal["real"] | None = None, **options: Any) -> Any:
+    """A run in simulated time where that is possible, in the kernel of the highest release: older ones differ."""
+    name = NEWEST.name if NEWEST is not None and clock is None else None
+    return kernel.run(case, seeds=1, clock=clock, kernel_name=name, **options)
+
+
 _RATCP = next((check for check in _CHECKS if check.name == "ratcp in the kernel"), None)
-needs_ratcp = pytest.mark.skipif(_RATCP is None or not _RATCP.ok, reason=f"no ratcp: {_RATCP and _RATCP.says}")
+_HAS_RATCP = NEWEST is not None and "ratcp" in NEWEST.controls
+needs_ratcp = pytest.mark.skipif(
+    not _HAS_RATCP and (_RATCP is None or not _RATCP.ok), reason=f"no ratcp: {_RATCP and _RATCP.says}"
+)
 
 
 def goodput(summary: Summary, flow: int = 0) -> float:
@@ -63,7 +102,7 @@ def scenario(link: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
 def test_reno_is_the_simulators_reno_on_a_fixed_link(fixed: Path) -> None:
     overrides = {"duration": "13 s", "warmup": "5 s", "flows.reno.start_spread": "0 s"}
     simulated = varicap.run(fixed, seeds=1, overrides=overrides).summary
-    real = valid(lambda: kernel.run(fixed, overrides=overrides, series=True).summary)
+    real = valid(lambda: run(fixed, overrides=overrides, series=True).summary)
     assert real["engine"] == "kernel"
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
     for end in ("min", "max"):
@@ -83,7 +122,7 @@ def fast(recovery: str) -> dict[str, Any]:
 
 @needs_kernel
 def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -> None:
-    summary = valid(lambda: kernel.run(fast("newreno")).summary, about="nothing to send")
+    summary = valid(lambda: run(fast("newreno")).summary, about="nothing to send")
     fidelity, flow = summary["fidelity"], summary["flows"][0]
     # The send buffer was full of data in flight in 99 of 100 samples, and an application of ours got the blame.
     assert fidelity["starved_samples"] < 20
@@ -96,12 +135,12 @@ def test_a_burst_of_losses_without_sack_leaves_data_to_send_and_is_explained() -
 
 @needs_kernel
 def test_with_sack_and_stock_a_fast_link_is_full() -> None:
-    summary = valid(lambda: kernel.run(fast("sack"), kernel="stock").summary)
+    summary = valid(lambda: run(fast("sack"), kernel="stock").summary)
     assert summary["links"][0]["utilisation"]["mean"] > 0.95
     assert summary["fidelity"]["warnings"] == []
 
 
-@needs_kernel
+@in_real_time
 def test_the_benchmark_loses_nothing_so_that_it_measures_the_emulator() -> None:
     def measured() -> Summary:
         (held,) = doctor.ceiling((100,))
@@ -117,7 +156,7 @@ def test_the_same_seed_gives_the_same_capacity_and_the_run_says_where_it_is_from
     markov = {"markov": {"rates": ["4 Mbit/s", "1 Mbit/s"], "mean_holding": ["0.5 s", "0.5 s"]}}
     case = scenario({"capacity": markov}, duration="4 s", seed=7)
     simulated = varicap.run(case, seeds=1, series=True)
-    real = kernel.run(case, series=True)
+    real = run(case, series=True)
     offered = [run.link_series.column("capacity_bps").to_pylist()[:40] for run in (simulated, real)]
     assert len(set(offered[0])) > 3
     assert offered[0] == offered[1]
@@ -127,11 +166,12 @@ def test_the_same_seed_gives_the_same_capacity_and_the_run_says_where_it_is_from
     assert (manifest["engine"], manifest["kernel"]) == ("kernel", "classic")
 
 
-@needs_kernel
+@in_real_time
 def test_without_root_the_same_run_works(tmp_path: Path) -> None:
     """All rights are dropped but one, which user 0 needs to be somebody in a namespace of its own."""
     script = (
-        "import json, sys; from varicap import kernel; print(json.dumps(kernel.run(json.loads(sys.argv[1])).summary))"
+        "import json, sys; from varicap import kernel; "
+        "print(json.dumps(kernel.run(json.loads(sys.argv[1]), clock='real').summary))"
     )
     drop = []
     if os.geteuid() == 0:
@@ -164,17 +204,17 @@ def test_what_the_kernel_cannot_do_is_refused_before_anything_starts(
     case = scenario({"capacity": "2 Mbit/s"}, flows={"a": {"tcp": tcp}}, tcp={})
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a process was started"))
     with pytest.raises(NotApplicableError, match=rf"{key} = {value}: "):
-        kernel.run(case)
+        run(case, clock="real")
 
 
 def test_a_refusal_on_the_command_line_is_a_usage_error(cli: Cli, fixed: Path) -> None:
-    tahoe = ("--set", "flows.reno.tcp.recovery=tahoe")
+    tahoe = ("--set", "flows.reno.tcp.recovery=tahoe", "--seeds", "1")
     done = cli("run", fixed, "--engine", "kernel", *tahoe)
     assert done.returncode == 2
     assert "flows.reno.tcp.recovery = tahoe: Linux always has fast recovery" in done.stderr
 
 
-@needs_kernel
+@in_real_time
 def test_a_run_that_time_could_not_be_kept_in_is_not_valid(cli: Cli, tmp_path: Path) -> None:
     """No machine emulates full packets at 100 Gb/s."""
     file = tmp_path / "fast.toml"
@@ -193,12 +233,12 @@ def test_a_run_that_time_could_not_be_kept_in_is_not_valid(cli: Cli, tmp_path: P
         encoding="utf-8",
     )
     for quiet in ((), ("-q",)):
-        done = cli("run", file, "--engine", "kernel", "--strict", "--json", *quiet)
+        done = cli("run", file, "--engine", "kernel", "--clock", "real", "--strict", "--json", *quiet)
         assert done.returncode == 4, done.stderr
         fidelity = json.loads(done.stdout)["fidelity"]
         assert not fidelity["valid"]
         assert fidelity["faults"][0] in done.stderr
-    compared = cli("compare", file, "--engine", "kernel", "--json", "-q")
+    compared = cli("compare", file, "--engine", "kernel", "--clock", "real", "--json", "-q")
     assert "kernel: this result is not valid: " in compared.stderr
 
 
@@ -233,7 +273,7 @@ LONG = scenario({"capacity": "2 Mbit/s"}, duration="60 s")
 
 def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, set[str]]:
     """A long run under way: the process that asked, its worker, and the namespaces that the worker has made."""
-    script = "import json, sys; from varicap import kernel; kernel.run(json.loads(sys.argv[1]))"
+    script = "import json, sys; from varicap import kernel; kernel.run(json.loads(sys.argv[1]), clock='real')"
     command = [sys.executable, "-c", script, json.dumps(case)]
     asked = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heed)
     own = str(Path("/proc/self/ns/net").readlink())
@@ -241,6 +281,24 @@ def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, se
     inside = until(lambda: namespaces(worker) - {own}, "no namespaces")
     time.sleep(0.5)
     return asked, worker, set(inside)
+
+
+@needs_kernel
+def test_a_connection_that_nobody_answers_is_given_up_as_in_the_simulator() -> None:
+    """Linux's socket says ETIMEDOUT, after two SYNs and 3 s."""
+    timer = {"linux": {"syn_retries": 1, "linear_syn_timeouts": 0}}
+    asked = scenario(
+        {"capacity": {"steps": {"at": ["0 s"], "rates": ["0 bit/s"]}}},
+        duration="5 s",
+        warmup="0 s",
+        tcp={"stack": "linux", "timer": timer},
+        flows={"a": {"app": {"transfer": {"size": "10 kB"}}}},
+    )
+    real = valid(lambda: varicap.run(asked, engine="kernel", seeds=1).summary)
+    for summary in (varicap.run(asked, seeds=1).summary, real):
+        (flow,) = summary["flows"]
+        assert (flow["gave_up"], flow["unfinished_transfers"], flow["transfers"]) == (1, 1, 0)
+        assert any("1 connection gave up before the end" in note for note in summary["notes"])
 
 
 def test_the_mode_is_that_of_the_stacks() -> None:
@@ -253,7 +311,7 @@ def test_the_mode_is_that_of_the_stacks() -> None:
     assert kernel.fitting(EXAMPLES / "fixed.toml") == "stock", "Linux's is the stack where none is named"
 
 
-@needs_kernel
+@in_real_time
 @pytest.mark.parametrize("how", ["parent killed", "worker killed", "interrupted"])
 def test_nothing_is_left_however_a_run_ends(how: str) -> None:
     case = dict(LONG)
@@ -310,7 +368,7 @@ def test_ratcp_in_the_kernel_is_the_simulators_ratcp(fixed: Path) -> None:
         "topology.dumbbell.forward.queue.drop-tail.counts_in_service": "true",
     }
     simulated = varicap.run(fixed, seeds=1, overrides=overrides).summary
-    real = valid(lambda: kernel.run(fixed, overrides=overrides).summary)
+    real = valid(lambda: run(fixed, overrides=overrides).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
     sent, windows = (summary["flows"][0] for summary in (real, simulated))
     assert sent["cwnd_packets"]["mean"] == pytest.approx(windows["cwnd_packets"]["mean"], abs=1.0)
@@ -324,7 +382,7 @@ def test_a_shaper_that_is_told_its_rate_works_over_the_kernel(tmp_path: Path) ->
     flow = {"abr": {}, "feedback": told, "tcp": {"receive_window": "30 packets"}}
     case = scenario({"capacity": steps}, duration="6 s", flows={"a": flow})
     simulated = varicap.run(case, seeds=1).summary
-    real = valid(lambda: kernel.run(case).summary)
+    real = valid(lambda: run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
     buffers = [link for link in real["links"] if link["name"].endswith(".abr")]
     assert buffers[0]["backlog_packets"]["mean"] > 1, "the segmentation buffer holds what the rate does not let through"
@@ -344,7 +402,7 @@ def test_a_delay_that_varies_is_the_simulators(tmp_path: Path, kind: str) -> Non
     flow = {"tcp": {"receive_window": "16 packets"}}
     case = scenario({"capacity": "20 Mbit/s", "delay": delay}, flows={"a": flow}, seed=5)
     simulated = varicap.run(case, seeds=1).summary
-    real = valid(lambda: kernel.run(case).summary)
+    real = valid(lambda: run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
     for measure in ("mean", "p95"):
         expected = simulated["flows"][0]["rtt_ms"][measure]
@@ -364,7 +422,7 @@ def test_a_step_of_the_delay_is_met_as_in_the_simulator(control: str, seconds: i
     link = {"capacity": "10 Mbit/s", "delay": delay, "queue": {"drop-tail": {"limit": "100 packets"}}}
     case = scenario(link, flows={"a": flow}, seed=5, tcp={"stack": "linux"}, duration=f"{seconds} s")
     simulated = varicap.run(case, seeds=1).summary
-    real = valid(lambda: kernel.run(case).summary)
+    real = valid(lambda: run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
     assert real["flows"][0]["rtt_ms"]["mean"] == pytest.approx(simulated["flows"][0]["rtt_ms"]["mean"], rel=0.05)
 
@@ -382,7 +440,7 @@ def test_a_source_that_writes_packet_by_packet_is_acknowledged_as_in_the_simulat
             }
         },
     }
-    real = valid(lambda: varicap.run(scenario, engine="kernel").summary)["flows"][0]
+    real = valid(lambda: varicap.run(scenario, engine="kernel", seeds=1).summary)["flows"][0]
     simulated = varicap.run(scenario, seeds=1).summary["flows"][0]
     assert goodput({"flows": [real]}) == pytest.approx(goodput({"flows": [simulated]}), rel=0.02)
     assert simulated["rtt_ms"]["mean"] == pytest.approx(41.2, rel=0.01)  # 62 ms if every second one were
@@ -398,7 +456,7 @@ def test_losses_of_a_trace_are_the_simulators(tmp_path: Path) -> None:
     flow = {"datagrams": {"rate": "4 Mbit/s", "size": "500 B"}}
     case = scenario({"capacity": "20 Mbit/s", "loss": loss}, flows={"a": flow}, seed=5)
     simulated = varicap.run(case, seeds=1).summary
-    real = valid(lambda: kernel.run(case).summary)
+    real = valid(lambda: run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
 
 
@@ -408,7 +466,7 @@ def test_an_encoder_of_datagrams_finds_the_rate_that_it_finds_in_the_simulator()
     flow = {"datagrams": {"rate": camera, "size": "1000 B"}}
     case = scenario({"capacity": "0.8 Mbit/s"}, flows={"a": flow}, seed=5)
     simulated = varicap.run(case, seeds=1).summary
-    real = valid(lambda: kernel.run(case).summary)
+    real = valid(lambda: run(case).summary)
     assert simulated["flows"][0]["bitrate_bps"]["mean"] < 0.8e6, "it begins above what the link carries"
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
     assert real["flows"][0]["bitrate_bps"]["mean"] == pytest.approx(
@@ -432,7 +490,7 @@ def test_light_opportunities_are_the_simulators() -> None:
 
     simulated, without = (varicap.run(case(cell), seeds=1).summary for cell in ({**heavy, "light": light}, heavy))
     assert waiting(simulated) > 1.2 * waiting(without), "bursts wait for what they are granted"
-    real = valid(lambda: kernel.run(case({**heavy, "light": light})).summary)
+    real = valid(lambda: run(case({**heavy, "light": light})).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
     assert waiting(real) == pytest.approx(waiting(simulated), rel=0.05)
 
@@ -444,7 +502,7 @@ def test_handovers_are_the_simulators() -> None:
     flow = {"tcp": {"receive_window": "16 packets"}}
     case = scenario({"capacity": "20 Mbit/s", "handover": handover}, flows={"a": flow}, seed=11)
     simulated = varicap.run(case, seeds=1).summary
-    real = valid(lambda: kernel.run(case).summary)
+    real = valid(lambda: run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.02)
     assert real["flows"][0]["rtt_ms"]["mean"] == pytest.approx(simulated["flows"][0]["rtt_ms"]["mean"], rel=0.02)
 
@@ -456,7 +514,7 @@ def test_a_link_with_arq_resends_what_a_real_packet_meets(delayed: str) -> None:
     link = {"capacity": "4 Mbit/s", "loss": "20 %", "arq": {"ack_delay": delayed}}
     case = scenario(link, flows={"a": {"tcp": {"receive_window": "16 packets"}}})
     simulated = varicap.run(case, seeds=1).summary
-    real = valid(lambda: kernel.run(case).summary)
+    real = valid(lambda: run(case).summary)
     assert goodput(real) == pytest.approx(goodput(simulated), rel=0.05)
     for found in (real, simulated):
         link_of = found["links"][0]
@@ -514,7 +572,7 @@ def captured(file: Path) -> list[tuple[int, int, int]]:
 SYN, ACK, ECE, CWR = 0x02, 0x10, 0x40, 0x80
 
 
-@pytest.mark.parametrize("engine", ["sim", pytest.param("kernel", marks=needs_kernel)])
+@pytest.mark.parametrize("engine", ["sim", pytest.param("kernel", marks=OF_EITHER_CLOCK)])
 def test_a_capture_shows_both_directions_and_explicit_congestion(engine: Any, tmp_path: Path) -> None:
     red = {"red": {"limit": "200 packets", "min_threshold": "5 packets", "max_threshold": "90 packets", "ecn": True}}
     options = {"stack": "rfc", "recovery": "newreno", "ack": "every", "ecn": True, "timestamps": True}
@@ -588,14 +646,14 @@ class Maps:
             os.close(fd)
 
 
-@needs_kernel
+@in_real_time
 @needs_ratcp
 @pytest.mark.skipif(Maps.NUMBER is None, reason="SKIPPED: the number of bpf(2) is not known here")
 def test_programs_in_the_kernel_vanish_with_a_run_that_is_killed(fixed: Path) -> None:
     """Connections that outlive their process would keep their congestion control for minutes."""
     maps = Maps()
     before = maps.named("told")
-    command = [sys.executable, "-m", "varicap", "run", str(fixed), "--engine", "kernel", "--no-plot"]
+    command = [sys.executable, "-m", "varicap", "run", str(fixed), "--engine", "kernel", "--clock", "real", "--no-plot"]
     command += ["--set", "flows.reno.tcp.congestion=ratcp", "--set", "duration=60 s"]
     program = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
@@ -610,7 +668,7 @@ def test_programs_in_the_kernel_vanish_with_a_run_that_is_killed(fixed: Path) ->
     until(lambda: not ours & maps.named("told"), "programs are left in the kernel")
 
 
-@needs_kernel
+@in_real_time
 def test_doctor_says_what_is_there(cli: Cli) -> None:
     found = json.loads(cli("doctor", "--json").stdout)
     assert found["engines"]["kernel"] is True
@@ -619,9 +677,9 @@ def test_doctor_says_what_is_there(cli: Cli) -> None:
     assert "reno" in found["kernel_engine"]["congestion_controls"]
 
 
-@needs_kernel
+@in_real_time
 def test_a_manifest_of_real_time_is_not_replayed(cli: Cli, tmp_path: Path) -> None:
-    case = kernel.run(scenario({"capacity": "2 Mbit/s"}, duration="1 s", warmup="0 s"))
+    case = run(scenario({"capacity": "2 Mbit/s"}, duration="1 s", warmup="0 s"), clock="real")
     done = cli("replay", case.save(tmp_path / "out"))
     assert done.returncode == 2
     assert "real time" in done.stderr

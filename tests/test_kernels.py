@@ -2,11 +2,14 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 from conftest import Cli
+from patience import HANG_S, until
 
 from varicap import kernels
 from varicap.kernels import builder, sources, store, tree
@@ -27,6 +30,7 @@ allnoconfig:
 	@(echo; cat $(KCONFIG_ALLCONFIG) | grep -v DUALPI2; echo CONFIG_HZ=250) > $(O)/.config
 linux:
 	@echo '  CC      first.o'; echo compiled >> $(O)/compiled; sleep 0.2
+	@if [ -e $(CURDIR)/net/slow ]; then echo begun >> $(O)/order; sleep 2; echo over >> $(O)/order; fi
 	@if [ -e $(CURDIR)/net/broken.c ]; then gcc -fsyntax-only $(CURDIR)/net/broken.c; fi
 	@if [ $$(wc -l < $(O)/compiled) = 1 ] && [ -e $(CURDIR)/net/stops_once ]; then exit 2; fi
 	@echo '  CC      second.o'; cat $(CURDIR)/arch/um/Kconfig > $(O)/linux; cp $(O)/linux $(O)/vmlinux
@@ -88,12 +92,13 @@ def test_a_kernel_is_built_beside_its_source_and_found(linux: Path, tmp_path: Pa
     built = kernels.build(linux, "mine", progress=counts.append)
     assert content(linux) == before
     assert counts == [1, 2]
+    assert "advanced" not in built.controls
     assert {path.name for path in tmp_path.iterdir()} == {"linux", "cache", "tools"}
     assert kernels.find() == kernels.find("mine") == built
     assert kernels.find(built.folder.name) == built
     assert built.folder == home / f"mine-{built.digest}"
     assert (built.release, built.origin, built.lacks) == ("6.12.9", str(linux), ["CONFIG_NET_SCH_DUALPI2"])
-    assert {"reno", "cubic", "bbr", "dctcp"} <= set(built.controls)
+    assert {"reno", "cubic", "bbr", "highspeed", "ratcp"} <= set(built.controls)
     # The tree that was compiled is the source with varicap's changes.
     assert "default 250" in built.executable.read_text()
     assert (built.tree / "net/ipv4/tcp_cubic.c").read_text() == "int beta = 717;\n"
@@ -163,6 +168,37 @@ def test_two_builds_of_one_kernel_wait_for_each_other(linux: Path) -> None:
     assert (built[0].objects / "compiled").read_text().count("compiled") == 1
 
 
+def test_what_a_killed_build_has_started_is_waited_for(linux: Path, home: Path) -> None:
+    (linux / "net/slow").touch()
+    script = "import sys; from varicap import kernels; kernels.build(sys.argv[1])"
+    first = subprocess.Popen([sys.executable, "-c", script, str(linux)])
+    until(lambda: list(home.glob("*/build/order")), "no build has begun")
+    first.kill()
+    first.wait()
+    said: list[str] = []
+    built = kernels.build(linux, say=said.append)
+    assert any("waiting" in line for line in said)
+    assert (built.objects / "order").read_text().split() == ["begun", "over", "begun", "over"]
+
+
+def test_a_lock_that_is_deleted_while_somebody_waits_is_no_lock(home: Path) -> None:
+    folder = home / "mine-0123"
+    inside: list[int] = []
+
+    def enter() -> None:
+        with store.locked(folder, waits.set):
+            inside.append(store._lock_of(folder).stat().st_ino)
+
+    waits = threading.Event()
+    second = threading.Thread(target=enter)
+    with store.locked(folder, lambda: None):
+        second.start()
+        assert waits.wait(HANG_S)
+        store._lock_of(folder).unlink()
+    second.join()
+    assert inside == [store._lock_of(folder).stat().st_ino]
+
+
 def test_a_tree_in_which_somebody_has_built_is_copied(linux: Path) -> None:
     (linux / ".config").write_text("CONFIG_64BIT=y\n")
     (linux / "net/old.o").touch()
@@ -210,6 +246,55 @@ def test_without_apt_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch
         sources.of_package("linux-source-6.12", lambda _: None)
 
 
+@pytest.fixture
+def apt(linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs in the place of apt's that know one package; gives the file to which downloads are noted."""
+    if any(shutil.which(tool) is None for tool in ("dpkg-deb", "xz", "tar")):
+        pytest.skip("SKIPPED: no dpkg-deb, xz or tar here")
+    package, tools, noted = tmp_path / "package", tmp_path / "apt", tmp_path / "downloads"
+    (package / "usr/src").mkdir(parents=True)
+    (package / "DEBIAN").mkdir()
+    (package / "DEBIAN/control").write_text(
+        f"Package: {store.PACKAGE}\nVersion: 6.12.9-1\nArchitecture: all\nMaintainer: nobody\nDescription: x\n"
+    )
+    (linux / "drivers/gpu").mkdir(parents=True)
+    (linux / "drivers/gpu/big.c").write_text("")
+    (linux / "drivers/gpu/Kconfig").write_text("")
+    named = linux.rename(tmp_path / store.PACKAGE)
+    archive = package / f"usr/src/{store.PACKAGE}.tar.xz"
+    subprocess.run(["tar", "-cJf", archive, "-C", tmp_path, named.name], check=True)
+    deb = tmp_path / f"{store.PACKAGE}_6.12.9-1_all.deb"
+    subprocess.run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
+    tools.mkdir()
+    for name, script in {
+        "apt-cache": f'[ "$2" = {store.PACKAGE} ] && echo "  Candidate: 6.12.9-1"\nexit 0\n',
+        "apt-get": f'echo "$@" >> {noted}\n[ -e {deb} ] || {{ echo "E: no route" >&2; exit 100; }}\ncp {deb} .\n',
+    }.items():
+        (tools / name).write_text(f"#!/bin/sh\n{script}")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{tmp_path / 'tools'}:/usr/bin:/bin")
+    return noted
+
+
+def test_a_package_is_downloaded_once_and_unpacked_in_part(apt: Path, home: Path) -> None:
+    built = kernels.build()
+    assert built.origin == f"{store.PACKAGE} 6.12.9-1"
+    kernels.build(name="again")
+    assert apt.read_text().splitlines() == [f"download {store.PACKAGE}=6.12.9-1"]
+    (unpacked,) = (home / store.SOURCES).glob("[!.]*")
+    assert (unpacked / "drivers/gpu/Kconfig").exists()
+    assert not (unpacked / "drivers/gpu/big.c").exists()
+    assert sorted(path.name for path in (home / store.SOURCES).iterdir() if path.is_dir()) == [unpacked.name]
+
+
+def test_what_apt_says_is_shown(apt: Path) -> None:
+    with pytest.raises(kernels.KernelBuildError, match=r"apt knows no package linux-source-6\.99: .*apt-get update"):
+        kernels.build("linux-source-6.99")
+    next(apt.parent.glob("*.deb")).unlink()
+    with pytest.raises(kernels.KernelBuildError, match="E: no route"):
+        kernels.build()
+
+
 def test_no_kernel_names_the_command_that_builds_one(linux: Path) -> None:
     with pytest.raises(kernels.NoKernelError, match="`varicap kernel build` builds one"):
         kernels.find()
@@ -222,12 +307,21 @@ def test_no_kernel_names_the_command_that_builds_one(linux: Path) -> None:
         kernels.find()
 
 
-def test_the_default_is_a_package_s_kernel(linux: Path) -> None:
-    package = kernels.build(linux, "package")
-    store.write(store.Kernel(**{**vars(package), "origin": "linux-source-6.12 6.12.9-1"}))
-    (linux / "net/ipv4/tcp_cubic.c").write_text("int beta = 800;\n")
-    kernels.build(linux, "mine")
-    assert kernels.find().name == "package"
+def test_the_default_is_the_kernel_of_the_documents(linux: Path) -> None:
+    def build(name: str, origin: str | None = None) -> None:
+        (linux / "net/ipv4/tcp_cubic.c").write_text(name)
+        built = kernels.build(linux, name)
+        if origin is not None:
+            store.write(store.Kernel(**{**vars(built), "origin": origin}))
+
+    build("mine")
+    assert kernels.find().name == "mine"
+    build("old", "linux-source-6.1 6.1.192-3")
+    assert kernels.find().name == "old"
+    build("usual", f"{store.PACKAGE} 6.12.117-1")
+    build("older", "linux-source-6.1 6.1.192-3")
+    build("yours")
+    assert kernels.find().name == "usual"
 
 
 def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) -> None:
@@ -236,9 +330,21 @@ def test_kernels_are_removed_by_name_finished_or_not(linux: Path, home: Path) ->
     with pytest.raises(kernels.KernelBuildError):
         kernels.build(linux, "mine")
     assert len(kernels.remove("mine")) == 2
-    assert [path for path in home.iterdir() if path.is_dir()] == []
+    assert list(home.iterdir()) == []
     with pytest.raises(kernels.NoKernelError):
         kernels.remove("mine")
+
+
+def test_unpacked_sources_stay_as_long_as_a_kernel_is_of_them(linux: Path, home: Path) -> None:
+    unpacked = home / store.SOURCES / "linux-source-6.12_6.12.9-1"
+    shutil.copytree(linux, unpacked)
+    kernels.build(unpacked, "one")
+    kernels.build(linux, "other")
+    kernels.remove("other")
+    assert unpacked.is_dir()
+    kernels.remove("one")
+    assert not unpacked.exists()
+    assert linux.is_dir()
 
 
 def test_a_kernel_that_is_being_built_is_not_removed(linux: Path) -> None:

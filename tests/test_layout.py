@@ -28,11 +28,25 @@ FLOORS = (
     ("engines", "templates"),
     ("results",),
     ("kernels", "traces"),
-    ("_blas", "_files", "_interrupt", "_names", "analyse", "errors", "parts", "scenario", "statistics", "units"),
+    (
+        "_blas",
+        "_files",
+        "_interrupt",
+        "_limits",
+        "_names",
+        "analyse",
+        "errors",
+        "parts",
+        "scenario",
+        "statistics",
+        "units",
+    ),
+    ("_folders",),
+    ("_printable",),
     ("_core",),
 )
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}
-SHARED = {"units", "errors", "_files", "_names"}
+SHARED = {"units", "errors", "_files", "_limits", "_names"}
 """May be imported from their own floor: words that every room speaks, and how files are read."""
 
 
@@ -172,3 +186,110 @@ def test_whichever_tests_are_chosen_each_is_dealt_to_one_worker(workers: int) ->
         assert len(items) == long + others
     rows = dealt(["long"] * workers, ["short"] * (60 - workers), workers)
     assert rows[:: 60 // workers] == ["long"] * workers
+
+
+LAYER = ("_files.py", "_folders.py")
+"""Where files and folders are opened."""
+OWN = {
+    "what is part of the package": {
+        *("explore/__init__.py built.read_text", "papers/__init__.py ….iterdir", "papers/__init__.py source.read_text"),
+        *("papers/claims.py file.read_text", "report/web/document.py ….read_text", "templates/__init__.py ….read_text"),
+        *("templates/__init__.py _HERE.glob", "validate/paths.py ….read_text", "widget.py ….read_text"),
+    },
+    "what the kernel says in /proc": {
+        *("machine/doctor.py _CONTROLS.read_text", "results/manifest.py ….read_text"),
+        *("parts/onnx_worker.py ….read_text", "engines/guests.py ….read_text"),
+    },
+    "inside a guest": {"engines/kernel_guest.py open", "engines/kernel_guest.py os.open"},
+    "into memory": {
+        *("papers/reproduce.py ….savefig", "report/fitted.py drawn.savefig", "report/look.py self.savefig"),
+        *("terminal.py drawn.savefig", "results/tables.py pq.write_table", "study/store.py stream.write_table"),
+        "parts/policies.py np.save",
+    },
+    "a file that the layer has opened": {
+        *("results/saved.py pq.read_schema", "results/unpacked.py pq.ParquetFile", "parts/policies.py zipfile.ZipFile"),
+        "parts/policies.py archive.open",
+    },
+    "the layer opens it: finished work": {
+        *("results/unfinished.py pieces.open", "results/unfinished.py ….open"),
+        *("study/__init__.py store.open", "study/growing.py store.open"),
+    },
+    "a temporary folder that nobody else may enter": {
+        *("widget.py beside.mkdir", "widget.py ….mkdir", "widget.py target.write_bytes", "widget.py shutil.rmtree"),
+    },
+    "a program that draws calls it": {"report/look.py ….savefig"},
+    "a browser": {"cli/explore.py webbrowser.open"},
+}
+"""What is opened elsewhere, by the reason why it may be."""
+BUILT = "kernels/"
+"""The sources of kernels, which whoever builds one names and runs, and the folder in which they are built."""
+METHODS = {
+    *("open", "read_text", "write_text", "read_bytes", "write_bytes", "unlink", "rename", "rmdir", "mkdir", "touch"),
+    *("symlink_to", "hardlink_to", "chmod", "glob", "rglob", "iterdir", "savefig", "tofile"),
+    *("write_table", "read_table", "read_schema", "ParquetFile", "ParquetWriter", "OSFile", "memory_map"),
+}
+MODULES = {
+    "os": {
+        *("open", "remove", "unlink", "rename", "replace", "mkdir", "makedirs", "rmdir", "link", "symlink", "listdir"),
+        *("scandir", "walk", "fwalk", "truncate", "chmod", "mkfifo"),
+    },
+    "shutil": {"copy", "copy2", "copyfile", "copytree", "move", "rmtree"},
+    "np": {"load", "save", "savez", "savetxt", "loadtxt", "genfromtxt", "fromfile", "memmap"},
+    "io": {"open", "FileIO"},
+    "zipfile": {"ZipFile"},
+    "gzip": {"open"},
+    "tempfile": {"NamedTemporaryFile", "mkstemp"},
+}
+
+
+def openings(source: str) -> Iterator[tuple[int, str]]:
+    """Line and name of each call in a text that opens, makes, moves or removes a file or a folder."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id in ("open", "FileIO", "ZipFile"):
+            yield node.lineno, node.func.id
+        elif isinstance(node.func, ast.Attribute):
+            name, of = node.func.attr, node.func.value
+            module = of.id if isinstance(of, ast.Name) else ""
+            # A text has two arguments to replace, and a dataclass names them.
+            is_move = name == "replace" and len(node.args) == 1
+            is_method = name in METHODS and module not in MODULES
+            if is_move or is_method or name in MODULES.get(module, ()):
+                yield node.lineno, f"{module or '…'}.{name}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "open('a')",
+        "path.open('w')",
+        "(folder / name).write_text('')",
+        "Path(a).rename(b)",
+        "path.replace(other)",
+        "pq.write_table(rows, path)",
+        "np.load(path)",
+        "os.listdir(path)",
+        "shutil.rmtree(path)",
+        "sorted(folder.glob('*'))",
+        "figure.savefig(path)",
+        "zipfile.ZipFile(path)",
+    ],
+)
+def test_what_opens_a_file_is_found(source: str) -> None:
+    assert len([*openings(source)]) == 1
+
+
+@pytest.mark.parametrize("source", ["text.replace('a', 'b')", "replace(run, effort=2)", "folder.write(name, b'')"])
+def test_what_opens_no_file_is_left_alone(source: str) -> None:
+    assert [*openings(source)] == []
+
+
+def test_files_and_folders_that_others_made_are_opened_in_one_place(files: dict[str, str]) -> None:
+    """Where each module guards itself, the next one forgets."""
+    guarded = [path for path in files if path not in LAYER and not path.startswith(BUILT)]
+    found = {f"{path} {call}": line for path in guarded for line, call in openings(files[path])}
+    known = set().union(*OWN.values())
+    strange = {f"{call} (line {line})" for call, line in found.items() if call not in known}
+    assert strange == set(), "varicap._folders and varicap._files read and write"
+    assert known - found.keys() == set(), "what is not there any more needs no reason"

@@ -228,17 +228,19 @@ def test_a_budget_says_whether_it_is_spent() -> None:
 def test_the_kernel_engine_counts_the_runs_that_a_precision_adds(fixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the simulator in place of the kernel: what is asked before each batch is the same."""
 
-    def simulated(scenario: _core.Scenario, seed: int, replications: range, *_: object) -> _core.Results:
-        return _core.run(scenario, seed=seed, first=replications.start, count=len(replications))
+    def simulated(asked: dict[str, Any], replications: range, *_: object) -> Iterator[tuple[int, dict[str, Any]]]:
+        scenario = _core.Scenario.from_json(asked["scenario"], asked["name"], asked["base_dir"], [])
+        done = _core.run(scenario, seed=asked["seed"], first=replications.start, count=len(replications))
+        yield from ((number, {"data": data}) for number, data in done.packed())
 
     monkeypatch.setattr(_core, "kernel_check", lambda *_: None)
-    monkeypatch.setattr(kernel, "_run_all", simulated)
+    monkeypatch.setattr(kernel, "_in_real_time", simulated)
     minute = {"duration": "12 s"}
     with pytest.raises(StoppedRunsError, match=r"expected at most 60 s \(--max-time\)") as caught:
-        kernel.run(fixed, seeds=5, precision=1e-9, overrides=minute, max_time="60 s")
+        kernel.run(fixed, clock="real", seeds=5, precision=1e-9, overrides=minute, max_time="60 s")
     assert caught.value.result.runs == 5
     with pytest.raises(varicap.LimitError, match="in real time") as refused:
-        kernel.run(fixed, seeds=6, overrides=minute, max_time="60 s")
+        kernel.run(fixed, clock="real", seeds=6, overrides=minute, max_time="60 s")
     assert not isinstance(refused.value, StoppedRunsError)
 
 
@@ -255,7 +257,7 @@ def test_the_kernel_engine_looks_at_the_clock(fixed: Path, monkeypatch: pytest.M
     monkeypatch.setattr(kernel, "_ask", slow)
     short = {"duration": "100 ms", "warmup": "0 s", "flows.reno.start_spread": "0 s"}
     with pytest.raises(varicap.LimitError, match=r"expected at most 200 ms \(--max-time\), found"):
-        kernel.run(fixed, overrides=short, max_time="200 ms", max_memory="1 GB")
+        kernel.run(fixed, clock="real", overrides=short, max_time="200 ms", max_memory="1 GB")
     assert asked[0]["max_memory"] == "1 GB"
 
 

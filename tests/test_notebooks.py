@@ -145,7 +145,7 @@ def test_run_has_the_options_of_its_engines() -> None:
             assert options[name].kind is parameter.kind
             if name != "kernel":
                 assert options[name].default == parameter.default, name
-    assert set(options) == {*inspect.signature(sim.run).parameters, "engine", "kernel", "save"}
+    assert set(options) == {*inspect.signature(sim.run).parameters, "engine", "kernel", "clock", "kernel_name", "save"}
     for function in (varicap.run, varicap.sweep, varicap.compare, varicap.read, varicap.load):
         kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
         assert not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}

@@ -103,6 +103,15 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         project_urls.with_urls("", address)
 
 
+def test_what_others_provide_is_named_by_its_digest() -> None:
+    used = [line for file in WORKFLOWS.glob("*.yml") for line in re.findall(r"uses: (.*)", file.read_text())]
+    assert used
+    assert [line for line in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+(\.\d+)+", line)] == []
+    bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.M)
+    assert bases
+    assert [base for base in bases if not re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", base)] == []
+
+
 def test_an_image_is_built_from_what_the_project_locks() -> None:
     steps = (ROOT / "Dockerfile").read_text()
     for name in re.findall(r"--require-hashes -r (\S+)", steps):

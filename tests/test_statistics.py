@@ -2,6 +2,8 @@
 
 import json
 import math
+from pathlib import Path
+from typing import Any
 
 import interval_coverage as coverage
 import numpy as np
@@ -10,7 +12,9 @@ from scipy.stats import binomtest
 
 import varicap
 import varicap._core as _core
-from varicap.results.summary import measures_of, range_of
+from varicap.engines.precision import precision_of
+from varicap.results.study import Study
+from varicap.results.summary import chances_of, measures_of, range_of
 from varicap.statistics import Bounds, Interval, Range, intervals, settle
 from varicap.statistics.region import Region
 
@@ -60,7 +64,10 @@ def test_intervals_of_arrays_are_those_of_the_summary() -> None:
         for measure in measures_of(result.flows):
             values = np.asarray(result.flows[measure].to_numpy(), np.float64)
             said = [np.nan if end is None else end for end in flow["ci95"][paths[measure]]]
-            _, low, high = intervals(values[None], range_of(measure))
+            chances = chances_of(measure)
+            if isinstance(chances, str):
+                chances = float(np.asarray(result.flows[chances].to_numpy(), np.float64).mean())
+            _, low, high = intervals(values[None], range_of(measure), chances=np.trunc(chances))
             assert (low.item(), high.item()) == pytest.approx(said, rel=1e-9, abs=1e-9, nan_ok=True), measure
 
 
@@ -84,6 +91,10 @@ def test_runs_that_agree_decide_only_what_their_range_lets_them() -> None:
     assert always.lo == pytest.approx(1 + math.log(0.025) / 1e4, abs=1e-5)
     assert Bounds(low=0.95).verdict(always) == "meets"
     assert Bounds(high=0.1).verdict(never) == "undecided"
+    late = Interval.of([0.0] * 10, within="share", chances=1)
+    assert late.hi == pytest.approx(never.hi)
+    assert Bounds(high=0.05).verdict(late) == "undecided"
+    assert Bounds(high=0.05).verdict(Interval.of([0.0] * 10, within="share", chances=12)) == "meets"
     delay, goodput = Interval.of([64.0] * 10, within="quantile"), Interval.of([64.0] * 10, within="amount")
     assert (delay.lo, delay.hi) == (63.0, 65.0)
     assert Bounds(high=70.0).verdict(delay) == "meets"
@@ -101,6 +112,48 @@ def test_a_demand_that_runs_leave_open_by_agreeing_asks_for_no_more_of_them() ->
 
     settle(measure, lambda found: [(found, Bounds(high=70.0))], runs=4, most=40)
     assert made == [4]
+
+
+def lucky(probability: str) -> dict[str, Any]:
+    """A loss that three short runs hardly meet, on a path without other chance."""
+    link = {"capacity": "1 Mbit/s", "delay": "10 ms", "queue": {"drop-tail": {"limit": "20 packets"}}}
+    return {
+        "duration": "6 s",
+        "warmup": "2 s",
+        "topology": {"dumbbell": {"forward": link | {"loss": probability}}},
+        "flows": {"f": {}},
+    }
+
+
+def test_runs_that_agree_by_luck_are_not_exact_and_decide_nothing() -> None:
+    exact, luck = (varicap.run(lucky(share), seeds=3).summary for share in ("0 %", "0.00001 %"))
+    for summary in (exact, luck):
+        assert summary["flows"][0]["runs_differ"] == "no"
+    assert exact["flows"][0]["ci95"]["timeouts"] == [0.0, 0.0]
+    assert luck["flows"][0]["ci95"]["timeouts"][1] > 1.0
+    assert (exact["exact"], luck["exact"]) == (True, False)
+    assert (precision_of(exact), precision_of(luck)) == (0.0, math.inf)
+    assert "nothing random reaches them" in exact["notes"][0]
+    assert "though they need not be: they say nothing of others" in luck["notes"][0]
+
+
+def test_points_of_a_sweep_are_exact_where_nothing_is_drawn(tmp_path: Path) -> None:
+    over = {"topology.dumbbell.forward.loss": ["0 %", "0.00001 %"]}
+    study = varicap.sweep(lucky("0 %"), over, seeds=3, folder=tmp_path, precision=0.02)
+    assert study.exact == {0}
+    for read in (study, varicap.read(tmp_path)):
+        assert isinstance(read, Study)
+        rows = [row for row in read.summary.to_pylist() if row["measure"] == "timeouts"]
+        assert (rows[0]["hi"], rows[1]["hi"] > 1.0, rows[1]["runs"]) == (0.0, True, 3)
+
+
+def test_an_optimum_that_agrees_by_luck_is_undecided() -> None:
+    limit = "topology.dumbbell.forward.queue.drop-tail.limit"
+    asked = {"minimise": "limit", "subject_to": "rtt_mean_ms <= 400 ms", "budget": 24, "seeds": 4}
+    exact, luck = (
+        varicap.optimise(lucky(share), {limit: "20..24 packets"}, **asked).outcome for share in ("0 %", "0.00001 %")
+    )
+    assert (exact, luck) == ("meets", "undecided")
 
 
 def test_runs_that_repeat_each_other_are_exact() -> None:

@@ -13,9 +13,10 @@ from conftest import EXAMPLES, Cli
 
 import varicap
 import varicap._core as _core
+from varicap._files import sha256
 from varicap.engines.replay import replay
 from varicap.report import page
-from varicap.results.manifest import FILES, ManifestError, sha256
+from varicap.results.manifest import FILES, ManifestError
 from varicap.results.saved import FolderError, SavedResult
 
 Edit = Callable[[dict[str, Any]], Any]

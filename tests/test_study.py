@@ -181,9 +181,9 @@ def test_points_are_checked_up_to_the_first_that_is_wrong() -> None:
     budget = _core.Budget(None, "1 h")
     for first in (0, 1, 7, 39):
         points = [wrong if number in (first, 39) else right for number in range(40)]
-        assert template.fitting(points, budget=budget, at_a_time=4) == (first, [])
-    assert template.fitting([right] * 3, budget=budget, at_a_time=1) == (3, [])
-    assert template.fitting([right] * 3, budget=_core.Budget("1 B", None), at_a_time=1) == (0, [])
+        assert template.fitting(points, budget=budget, at_a_time=4) == (first, [], [])
+    assert template.fitting([right] * 3, budget=budget, at_a_time=1) == (3, [], [])
+    assert template.fitting([right] * 3, budget=_core.Budget("1 B", None), at_a_time=1) == (0, [], [])
     with pytest.raises(varicap.ScenarioError, match=r"--over .*5 kilos") as caught:
         template.at(wrong)
     assert caught.value.found == '"5 kilos"'
@@ -238,10 +238,10 @@ def test_more_seeds_take_up_what_is_there(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_work_on_one_study(tmp_path: Path) -> None:
-    store = Folder(tmp_path)
+    store = Folder(tmp_path, [])
     store.open({})
     with pytest.raises(StudyError, match="another process"):
-        Folder(tmp_path).open({})
+        Folder(tmp_path, []).open({})
     store.close()
     store.open({})
     store.close()
@@ -528,9 +528,12 @@ def test_a_file_that_comes_while_points_are_checked_leaves_none_unchecked() -> N
 
         at = _core.Template(base.to_json(), base.name, base.base_dir).at
 
-        def fitting(self, points: Any, **_: Any) -> tuple[int, list[Any]]:
+        def fitting(self, points: Any, **_: Any) -> tuple[int, list[Any], list[int]]:
             asked.append(len(points))
-            return min(len(points), 1 if len(asked) == 1 else 20), []
+            fitting = min(len(points), 1 if len(asked) == 1 else 20)
+            return fitting, [], [*range(0, fitting, 2)]
 
-    study._checked(cast(Any, Late()), [(("seed", str(number)),) for number in range(20)], Limits(), 1)
+    _, exact = study._checked(cast(Any, Late()), [(("seed", str(number)),) for number in range(20)], Limits(), 1)
     assert asked == [20, 18]
+    # The first call knows of point 0, the second of those from point 2 on; the example has a random start.
+    assert exact == {0, *range(2, 20, 2)}

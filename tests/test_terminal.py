@@ -8,7 +8,7 @@ from conftest import EXAMPLES, Cli
 from rich.text import Text
 
 import varicap
-from varicap.report.printable import printable
+from varicap._printable import printable
 from varicap.report.table import titled
 from varicap.terminal import print_tables
 

@@ -263,14 +263,14 @@ def test_a_folder_of_the_users_own_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")
-def test_a_link_is_left_alone(cli: Cli, tmp_path: Path) -> None:
+def test_a_link_is_refused_and_left_alone(cli: Cli, tmp_path: Path) -> None:
     cut_short(tmp_path / "elsewhere")
     before = files(tmp_path / "elsewhere")
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / PLACE).symlink_to(tmp_path / "elsewhere" / PLACE)
     done = cli("run", FIXED, "--set", "duration='12 s'", "--seeds", 2, "--no-plot", "-o", "cut")
-    assert done.returncode == 0, done.stderr
-    assert "cut/unfinished: not a folder of unfinished runs" in done.stderr
+    assert done.returncode == 2
+    assert done.stderr == "varicap: cut/unfinished: is a link, which is not followed; a folder is expected\n"
     assert (tmp_path / "cut" / PLACE).is_symlink()
     assert files(tmp_path / "elsewhere") == before
 
@@ -394,5 +394,5 @@ def test_a_folder_that_cannot_hold_them_is_named(cli: Cli, tmp_path: Path) -> No
     shutil.rmtree(tmp_path / "cut" / PLACE / "parts")
     (tmp_path / "cut" / PLACE / "parts").write_text("in the way")
     done = cli("run", FIXED, "--set", "duration='12 s'", "--seeds", 2, "--no-plot", "-o", "cut")
-    assert done.returncode == 1
-    assert "cut/unfinished/parts: File exists; what was finished is kept" in done.stderr
+    assert done.returncode == 2
+    assert "cut/unfinished/parts: is a file; a folder is expected" in done.stderr

@@ -7,7 +7,9 @@ The family `grid` draws rates uniformly from 1.5 to 12 Mb/s, so that they differ
 2 to 4.  `stretched` goes on from there: rates drawn by their logarithms, up to 20 times apart, that last from 2.4 round
 trips on, and buffers from a quarter of a pipe.  `small` is of few packets, 10 to 60 in a round trip and buffers of 10
 to 40, and of slots of 0.3 to 12 round trips that a rate may leave with certainty; `edges` draws such paths where a
-model is about to be strained: each number now and then at the end of its range, or beside it.
+model is about to be strained: each number now and then at the end of its range, or beside it.  `clocks` is of two
+rates in slots of 8.5 to 10 round trips, most of which end with the other rate, and buffers of 12 to 15 packets: the
+window nearly keeps step with such changes.
 
 A chain is a number, of which its rates, changes, delay and buffer are drawn, so that a row can be run again alone.  A
 model is inside a bound if it lies within it of the simulator's 95 % interval of utilisation; what a chain offers in a
@@ -63,7 +65,7 @@ FLOWS: dict[str, dict[str, Any]] = {
 """By name: `reno` to `ratcp-effcap` recover as Linux does; `timeouts-` and `abr-` as in the papers, by timeouts."""
 
 LAWS = ("slotted", "continuous")
-FAMILIES = ("grid", "stretched", "small", "edges")
+FAMILIES = ("grid", "stretched", "small", "edges", "clocks")
 COLUMNS = ("flow", "law", "chain", "apart", "states", "model", "said", "lo", "mean", "hi", "off", "solve_s", "why")
 
 
@@ -71,7 +73,7 @@ def scenario(
     number: int, flow: str, law: str = "slotted", *, family: str = "grid", duration_s: float = 120, series: int = 0
 ) -> dict[str, Any]:
     """A random chain of 2 to 5 rates, and a flow alone on it; the chains of another `series` are others."""
-    draw = {"grid": _grid, "stretched": _stretched, "small": _small, "edges": _edges}[family]
+    draw = dict(zip(FAMILIES, (_grid, _stretched, _small, _edges, _clocks), strict=True))[family]
     rng = np.random.default_rng([21 + FAMILIES.index(family), number, *([series] if series else [])])
     capacity, delay_ms, limit = draw(rng, law, by_packets="stack" in FLOWS[flow]["tcp"])
     return {
@@ -147,6 +149,15 @@ def _edges(rng: np.random.Generator, law: str, *, by_packets: bool) -> tuple[dic
     step_rtts = near(*_STEPS)
     leave = np.minimum(1.0, [step_rtts / near(_SHORTEST, 6 * _SHORTEST) for _ in range(states)])
     return _path(rng, pipes, leave, step_rtts, near(max(11.5, 0.25 * fastest), 40), law, by_packets)
+
+
+def _clocks(rng: np.random.Generator, law: str, *, by_packets: bool) -> tuple[dict[str, Any], int, int]:
+    """The same, of two rates that nearly alternate."""
+    fastest = rng.uniform(10, 60)
+    pipes = np.array([fastest, fastest / np.exp(rng.uniform(np.log(1.1), np.log(_MOSTLY_APART)))])
+    leave = rng.uniform(0.6, 1, 2)
+    room = rng.uniform(max(11.5, 0.25 * fastest), 15.5)
+    return _path(rng, pipes, leave, rng.uniform(8.5, 10), room, law, by_packets)
 
 
 def _path(

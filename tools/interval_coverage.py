@@ -16,7 +16,7 @@ import typer
 
 import varicap
 from varicap.engines.precision import more_runs
-from varicap.results.summary import range_of
+from varicap.results.summary import chances_of, range_of
 from varicap.statistics import Array, intervals
 
 RUNS, BATCHES = 3000, 2000
@@ -43,8 +43,8 @@ def _tcp(congestion: str, **more: Any) -> dict[str, Any]:
     return {"tcp": {"congestion": congestion}, **more}
 
 
-def _web(size: Mapping[str, Any]) -> dict[str, Any]:
-    return {"web": _tcp("cubic", app={"arrivals": {"rate": "2/s", "size": size}})}
+def _web(size: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"web": _tcp("cubic", app={"arrivals": {"rate": "2/s", "size": size, **more}})}
 
 
 SCENARIOS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
@@ -91,6 +91,27 @@ SCENARIOS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
         _scenario("4 Mbit/s", _web({"fixed": "100 kB"}), packets=30, seconds=40),
         ("transfers", "timeouts", "fct_mean_ms", "fct_p50_ms", "fct_p95_ms"),
     ),
+    "rarely too many": (
+        _scenario("4 Mbit/s", _web({"fixed": "100 kB"}, at_most=4), packets=30, seconds=40),
+        ("missing_transfers", "offered_transfers"),
+    ),
+    "a camera": (
+        _scenario(
+            _markov(["3 Mbit/s", "0.3 Mbit/s"], ["6 s", "0.3 s"]),
+            {"camera": {"datagrams": {"rate": {"real-time": {}}}}},
+            packets=60,
+        ),
+        ("late",),
+    ),
+    "a video": (
+        _scenario(
+            _markov(["3 Mbit/s", "0.1 Mbit/s"], ["15 s", "3 s"]),
+            {"tv": _tcp("cubic", app="video")},
+            packets=60,
+            seconds=60,
+        ),
+        ("rebuffering",),
+    ),
 }
 """By name, what is run, and the columns that are counted."""
 
@@ -121,9 +142,12 @@ def student(values: Array) -> tuple[Array, Array]:
     return values.mean(axis=1) - half, values.mean(axis=1) + half
 
 
-def ours(values: Array, column: str) -> tuple[Array, Array]:
-    """The ends of our interval, of batches of shape (batches, runs)."""
-    _, low, high = intervals(values, range_of(column))
+def ours(values: Array, column: str, counted: Array | None = None) -> tuple[Array, Array]:
+    """The ends of our interval, of batches of shape (batches, runs); `counted` are the chances that a column counts."""
+    chances = chances_of(column)
+    if isinstance(chances, str):
+        chances = 1.0 if counted is None else counted.mean(axis=1)
+    _, low, high = intervals(values, range_of(column), chances=chances)
     return low, high
 
 
@@ -171,12 +195,21 @@ def main(
         return
     print("| scenario | column | range | Student's [%] | ours [%] | width | 5 runs | 20 | 30 |\n" + "|---" * 9 + "|")
     for name in chosen:
-        for column, values in pool(name, runs):
+        pools = dict(pool(name, runs))
+        for column, values in pools.items():
+            # The same runs are drawn of both.
+            counts = pools.get(str(chances_of(column)))
+
+            def interval(
+                size: int, values: Array = values, column: str = column, counts: Array | None = counts
+            ) -> tuple[Array, Array]:
+                return ours(batches(values, size), column, None if counts is None else batches(counts, size))
+
             ten = batches(values, SEEDS)
-            low, high = ours(ten, column)
+            low, high = interval(SEEDS)
             old = student(ten)
             widths = float(np.median(high - low)), float(np.median(old[1] - old[0]))
-            others = [covered(ours(batches(values, size), column), values) for size in (5, 20, 30)]
+            others = [covered(interval(size), values) for size in (5, 20, 30)]
             shares = [covered(old, values), covered((low, high), values)]
             width = f"{widths[0] / widths[1]:.2f}" if widths[1] else "–"
             cells = [name, f"`{column}`", range_of(column), *(f"{100 * one:.1f}" for one in shares), width]

@@ -19,7 +19,7 @@ from varicap._names import ShortNames, on_first_use
 from varicap.results.shown import drawn_by
 
 if TYPE_CHECKING:
-    from varicap import analyse, papers, report, scenario, study, templates, traces, units, validate, widget
+    from varicap import analyse, kernels, papers, report, scenario, study, templates, traces, units, validate, widget
     from varicap import questions as design
     from varicap.engines import model, run
     from varicap.engines.comparison import compare
@@ -48,6 +48,7 @@ __all__ = [
     "design",
     "export",
     "feedback",
+    "kernels",
     "load",
     "model",
     "new",

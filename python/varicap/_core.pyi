@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, final
+from typing import IO, Any, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Done = TypeVar("_Done")
 
 __version__: str
 MAX_SCENARIO_BYTES: int
@@ -73,6 +75,8 @@ class Budget:
         real_time: bool = False,
     ) -> None:
         """Raise `LimitError` if `runs` runs on `threads` cores (0: all) would need more, by a rough estimate."""
+    def watch(self, work: Callable[[], _Done]) -> _Done:
+        """Call `work`, which may ask `left` within this budget; a run does so by itself."""
     def check_spent(self) -> None:
         """Raise `LimitError` if the time on the clock, or the growth of this process, exceeds a limit by now."""
 
@@ -153,6 +157,9 @@ class Scenario:
         """The same as a TOML file."""
     def explain(self) -> str:
         """JSON: each value by its key, and whether it was given."""
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether no run of the simulator draws a random number, so that all runs are one."""
     def facts(self) -> str:
         """JSON: for each network its links and flows in seconds, bytes and b/s, with routes and choices."""
     def trace_files(self) -> list[tuple[str, Path]]:
@@ -172,10 +179,10 @@ class Template:
         """The scenario at a point: what `Scenario.from_json` reads with these overrides, and its errors."""
     def fitting(
         self, points: Sequence[Sequence[tuple[str, str]]], *, budget: Budget, at_a_time: int
-    ) -> tuple[int, list[tuple[str, Path]]]:
+    ) -> tuple[int, list[tuple[str, Path]], list[int]]:
         """How many of the points can be read, and have runs that fit the budget, up to the first that has not.
 
-        The second is the traces of these points.
+        The second is the traces of these points, the third the places of those that draw nothing.
         """
     def run(
         self,
@@ -209,17 +216,20 @@ def shell(
 def quantity(kind: str, text: str) -> float:
     """A quantity with its unit, as SI number: `kind` is time, rate, size, frequency or probability."""
 
-def read_rates(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
-    """Of a CSV text of rates: instants [s], rates [b/s] and length [s], which a single row has not.
+def read_log(
+    file: str, text: bytes, wanted: str, reading: str, optional: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None, str] | None:
+    """Of a log: instants [s], what is `wanted` (rate, delay, loss) [b/s, s or 1], length [s], what was understood.
 
-    Raises ValueError with `file`, the line, what was found and what was expected.
+    `reading` says how it is understood (JSON).  Nothing if the log is without and `optional`.  A single row has no
+    length.  Raises ValueError with `file`, the line, what was found and what was expected.
     """
 
-def read_losses(file: str, text: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64], float | None]:
-    """Of a CSV text of loss probabilities: instants [s], probabilities and length [s], as `read_rates`."""
+def are_opportunities(file: str, text: bytes) -> bool:
+    """Whether a log is a list of delivery opportunities, whole numbers on lines of their own."""
 
-def read_opportunities(file: str, text: bytes) -> NDArray[np.uint64]:
-    """Of a text in Mahimahi's format: the instants [ms].  Raises ValueError as `read_rates` does."""
+def read_opportunities(file: str, text: bytes) -> tuple[NDArray[np.uint64], str | None]:
+    """Of a text in Mahimahi's format: the instants [ms], and what is to be said.  Raises as `read_log` does."""
 
 @final
 class Results:
@@ -246,8 +256,10 @@ class Results:
         """A row for each run, link and instant."""
     def packets(self) -> list[list[Column]]:
         """A row for each packet event, in a table for each run."""
-    def write_pcapng(self, path: Path, snaplen: int) -> list[Path]:
-        """Write so much of each packet of the first run [B], a file for each isolated flow; returns the files."""
+    def captures(self) -> list[str]:
+        """What can be captured of the first run: its packets, or those of each flow if flows are isolated, by name."""
+    def write_capture(self, place: int, file: IO[bytes], snaplen: int) -> None:
+        """Write so much of each packet [B] of one of these captures."""
 
 class KernelCannotError(ValueError):
     """A setting of a scenario that the kernel does not support."""
@@ -287,6 +299,15 @@ def run(
 
 def results(scenario: Scenario, runs: Sequence[bytes]) -> Results:
     """The results of runs, of the bytes of each; `RunError` for bytes that are none."""
+
+def left() -> tuple[int | None, float | None]:
+    """What the run of this thread may still take of memory [B] and time [s]; None where nothing is a limit.
+
+    Raises `LimitError` if it has taken more.
+    """
+
+def count_elsewhere(held: int) -> None:
+    """Count the memory of other processes that work for this one [B], from now on."""
 
 def observed() -> list[tuple[str, str, str]]:
     """What describes an interval to a policy: name, unit and meaning of each number."""

@@ -1,24 +1,36 @@
-"""Reading files that people name: whole, but only what ends, and no more of it than makes sense."""
+"""Files that people name, which may be links: read whole, but only what ends, and no more of it than makes sense.
 
+They are written as what lies in a folder of ours (`varicap._folders`): whole or not at all, and not through a link.
+"""
+
+import errno
+import hashlib
 import os
 import re
 import stat
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import varicap._core as _core
+from varicap._folders import Folder, FolderError
+from varicap._printable import PrintableError
 
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/\d+")
 """Where a shell puts its pipes: ``<(…)`` and ``|``."""
+_OUTPUTS = re.compile(r"/dev/(null|full|tty|stdout|stderr|fd/\d+)|/proc/self/fd/\d+")
+"""What may be named as a file and is none: it is written as it is."""
 _KERNEL = ("/proc", "/sys")
 _PIECE = 1 << 20
 MOST_HANDED_OVER = 4_000_000
 """Bytes of traces that are tried to be put into an address: compressed, more do not fit."""
 
 
-class UnreadableError(ValueError):
+class UnreadableError(PrintableError, ValueError):
     """A file that is not read; the text is the reason."""
 
 
@@ -46,14 +58,101 @@ def read_whole(path: str | Path, most: int) -> bytes:
         if facts.st_size == 0 and _is_of_kernel(path):
             raise UnreadableError("a file of the kernel, which may have no end")
         if facts.st_size > most:
-            raise UnreadableError(f"more than {_size(most)}, which none needs")
-        # What is appended meanwhile is not read; an empty file is not opened at all.
-        with path.open("rb") as file:
-            return file.read(facts.st_size) if facts.st_size else b""
+            raise UnreadableError(f"{_size(facts.st_size)}, more than {_size(most)}, which none needs")
+        if facts.st_size == 0:
+            return b""
+        # What is appended meanwhile is not read.
+        with opened(path) as file:
+            return file.read(facts.st_size)
     except FileNotFoundError:
         raise UnreadableError("there is no such file") from None
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from None
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BufferedReader]:
+    """A regular file, open for reading; it may be large.  Raises ``OSError`` for anything else."""
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a file", str(path))
+        yield file
+
+
+def sha256(path: str | Path) -> str:
+    """Digest of a file."""
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_below(path: str | Path, ending: str) -> list[Path]:
+    """The files with an ending in a folder and in those below it, in order.  Raises `FolderError` for a link."""
+    with Folder(path) as folder:
+        return sorted(_below(folder, ending))
+
+
+def _below(folder: Folder, ending: str) -> Iterator[Path]:
+    for name in folder.names():
+        if folder.has_folder(name):
+            with folder.within(name) as inner:
+                yield from _below(inner, ending)
+        elif name.endswith(ending) and folder.is_file(name):
+            yield folder.path / name
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to write into, which has its name once the context ends without an error; its folder need not exist.
+
+    Raises `FolderError` for a link and whatever else is no file.
+    """
+    path = Path(path)
+    if _OUTPUTS.fullmatch(str(path)):
+        try:
+            with path.open("wb") as output:
+                yield output
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+        return
+    with Folder(path.parent, make=True) as folder, folder.writing(path.name) as file:
+        yield file
+
+
+def write_whole(path: str | Path, content: str | bytes) -> Path:
+    """Write a file whole, or leave what was there, and return it; see `writing`."""
+    with writing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+def fault_of_output(path: Path) -> str:
+    """Why nothing can be written into a file, if so, as far as is known before; its folder need not exist."""
+    if _OUTPUTS.fullmatch(str(path)):
+        return ""
+    if path.is_dir():
+        return f"{path} is a folder, not a file"
+    there = next(each for each in (path.parent, *path.parent.absolute().parents) if os.path.lexists(each))
+    if fault := fault_of_place(there):
+        return fault
+    try:
+        with Folder(there) as folder:
+            if there == path.parent and folder.is_file(path.name) and not os.access(path, os.W_OK):
+                return f"{path} cannot be written"
+    except FolderError as error:
+        return str(error)
+    return ""
+
+
+def fault_of_place(folder: Path) -> str:
+    """Why nothing can be written into a folder that exists, if so."""
+    if not folder.is_dir():
+        return f"{folder} is not a folder"
+    try:
+        # Nothing is left behind; what permissions say is not the whole truth.
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return f"nothing can be written in {folder}: {error.strerror}"
 
 
 def read_scenario(path: str | Path) -> tuple[str, bool]:
@@ -93,6 +192,11 @@ def _input(most: int) -> bytes:
         return _at_most(sys.stdin.buffer, most)
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file, which may have become a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _is_of_kernel(path: Path) -> bool:

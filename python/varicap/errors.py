@@ -4,17 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from varicap._core import LimitError
+from varicap._printable import PrintableError
 
 
-class NotApplicableError(ValueError):
+class NotApplicableError(PrintableError, ValueError):
     """An engine cannot answer a scenario; the text says for each flow what stands in the way."""
 
 
-class MachineLacksError(RuntimeError):
+class MachineLacksError(PrintableError, RuntimeError):
     """What an engine needs is not on this machine; the text says what, and what to do about it."""
 
 
-class NothingDrawnError(ValueError):
+class NothingDrawnError(PrintableError, ValueError):
     """Results that leave nothing to draw; the text says why."""
 
 

@@ -2,9 +2,9 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 
@@ -12,9 +12,12 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
+from varicap._files import fault_of_output, fault_of_place, write_whole
+from varicap._folders import Folder
 from varicap._names import unknown
+from varicap._printable import printable
 from varicap.errors import NothingDrawnError
-from varicap.report.printable import printable
+from varicap.results.names import refuse_foreign
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,36 +122,32 @@ def draw(figure: "Callable[[], Figure]", path: Path, report: Callable[[str], Non
     except NothingDrawnError as error:
         report(f"no plot: {error}")
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    drawn.savefig(path, metadata={_AUTHOR.get(path.suffix.lower(), "Software"): f"varicap {_core.__version__}"})
+    write_whole(path, image_of(drawn, path.suffix.lower()))
     report(f"wrote {path}")
+
+
+def image_of(drawn: "Figure", ending: str) -> bytes:
+    """A figure as the bytes of a file with such an ending."""
+    image = BytesIO()
+    made_by = {_AUTHOR.get(ending, "Software"): f"varicap {_core.__version__}"}
+    drawn.savefig(image, format=ending.removeprefix(".") or None, metadata=made_by)
+    return image.getvalue()
 
 
 def check_folder(path: Path) -> None:
     """Refuse a folder that cannot be made or written, before anything is computed for it."""
     there = next(each for each in (path, *path.absolute().parents) if os.path.lexists(each))
-    if not there.is_dir():
-        fail(f"-o {path}: {there} is not a folder", USAGE)
-    try:
-        # Nothing is left behind; what permissions say is not the whole truth.
-        with tempfile.TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        fail(f"-o {path}: nothing can be written in {there}: {error.strerror}", USAGE)
+    if fault := fault_of_place(there):
+        fail(f"-o {path}: {fault}", USAGE)
+    if there == path:
+        with Folder(path) as folder:
+            refuse_foreign(folder)
 
 
 def check_file(path: Path) -> None:
     """Refuse a file that cannot be written, before anything is computed for it."""
-    if path.is_dir():
-        fail(f"-o {path}: is a folder, not a file", USAGE)
-    if not os.path.lexists(path):
-        check_folder(path.parent)
-    elif path.is_file():
-        try:
-            with path.open("ab"):
-                pass
-        except OSError as error:
-            fail(f"-o {path}: cannot be written: {error.strerror}", USAGE)
+    if fault := fault_of_output(path):
+        fail(f"-o {path}: {fault}", USAGE)
 
 
 def one_of(what: str, name: str, known: list[str]) -> str:

@@ -1,6 +1,6 @@
 """Linux's queue disciplines beside ours: a flow of CUBIC over 10 Mb/s and 20 ms, through the kernel engine each time.
 
-    .venv/bin/python tests/peers/disciplines.py [NAME …]
+    .venv/bin/python tests/peers/disciplines.py [--guest] [NAME …]
 
 ::
 
@@ -13,7 +13,9 @@ Ours: the router has none, and the link has the rate and the queue.  All else is
 the client's socket: goodput, round trips, and how many packets were retransmitted or marked.  The client is no part of
 the router, so that TCP's own limit of what a host may queue does not count.
 
-It takes root, `ip`, `tc` and a kernel that has the discipline; a flow takes 10 s of real time.
+It takes root, `ip`, `tc` and a kernel that has the discipline; a flow takes 10 s of real time. With ``--guest`` all of
+it happens in a kernel that `varicap kernel build` has built, in simulated time and without root: the same numbers each
+time.
 """
 
 import json
@@ -25,7 +27,8 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +45,23 @@ class Discipline:
     linux: tuple[str, ...]
     ours: Any
     ecn: bool = False
+    has_rate: bool = False
+    """It sends at its own rate, with no class above it."""
 
+
+# Thresholds in bytes of 10 and 30 packets; from `burst` and `avpkt` tc(8) makes a weight of 1/8.
+_RED = ("red", "limit", "75700", "min", "15140", "max", "45420", "avpkt", "1514", "burst", "16", "probability", "0.1")
+_OUR_RED: dict[str, Any] = {
+    "red": {
+        "limit": "50 packets",
+        "min_threshold": "10 packets",
+        "max_threshold": "30 packets",
+        "max_probability": 0.1,
+        "weight": 0.125,
+        "mean_packet": "1514 B",
+        "spacing": "uniform",
+    }
+}
 
 DISCIPLINES = {
     # What needs no module is there in order to try the others' path.
@@ -54,6 +73,20 @@ DISCIPLINES = {
     # Linux spaces drops evenly.
     "pie": Discipline(("pie",), {"pie": {"derandomise": True}}),
     "pie-ecn": Discipline(("pie", "ecn"), {"pie": {"derandomise": True, "ecn": True}}, ecn=True),
+    "red": Discipline(_RED, _OUR_RED),
+    "red-ecn": Discipline((*_RED, "ecn"), {"red": {**_OUR_RED["red"], "ecn": True}}, ecn=True),
+    # Devices that send at a rate by themselves.
+    "tbf": Discipline(
+        ("tbf", "rate", f"{RATE_BPS}bit", "burst", "1514", "limit", "60560"),
+        {"drop-tail": {"limit": "40 packets"}},
+        has_rate=True,
+    ),
+    "netem": Discipline(
+        ("netem", "rate", f"{RATE_BPS}bit", "limit", "40"), {"drop-tail": {"limit": "40 packets"}}, has_rate=True
+    ),
+    # Without a peer among ours: what one flow gets.
+    "fq": Discipline(("fq",), None),
+    "cake": Discipline(("cake", "bandwidth", f"{RATE_BPS}bit", "raw"), None, has_rate=True),
     "dualpi2": Discipline(("dualpi2",), "dualpi2"),
     "dualpi2-ecn": Discipline(("dualpi2",), "dualpi2", ecn=True),
 }
@@ -91,7 +124,9 @@ def why_not(name: str) -> str:
 def theirs(name: str) -> Seen:
     """A flow through Linux's discipline."""
     discipline = DISCIPLINES[name]
-    return _see({"capacity": "1 Gbit/s", "queue": {"drop-tail": {"limit": _ROOM}}}, discipline.linux, discipline.ecn)
+    link = {"capacity": "1 Gbit/s", "queue": {"drop-tail": {"limit": _ROOM}}}
+    above = "root" if discipline.has_rate else "class"
+    return _see(link, (above, *discipline.linux), discipline.ecn)
 
 
 def ours(name: str) -> Seen:
@@ -147,12 +182,14 @@ def _router(port: str, told: str, ecn: str, *linux: str) -> None:
         _must("ip", "-n", client, "link", "set", "router0", "gso_max_segs", "1", "up")
         _must("ip", "-n", client, "address", "add", f"{address}/32", "dev", "router0")
         _must("ip", "-n", client, "route", "add", "default", "dev", "router0", "scope", "link")
-        if linux:
+        if linux[:1] == ("root",):
+            _must("tc", "qdisc", "replace", "dev", device, "root", *linux[1:])
+        elif linux:
             _must("tc", "qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "1")
             packet = ("burst", "1500", "cburst", "1500")
             rate = ("rate", f"{RATE_BPS}bit", *packet)
             _must("tc", "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb", *rate)
-            _must("tc", "qdisc", "add", "dev", device, "parent", "1:1", "handle", "2:", *linux)
+            _must("tc", "qdisc", "add", "dev", device, "parent", "1:1", "handle", "2:", *linux[1:])
         inside = ("ip", "netns", "exec", client, sys.executable, __file__)
         _must(*inside, "--client", os.environ["VARICAP_OUTSIDE"], port, told, ecn)
     finally:
@@ -217,17 +254,38 @@ def _must(*command: str) -> str:
     return done.stdout
 
 
-def main(names: list[str]) -> None:
+def in_guest(name: str) -> list[Seen] | str:
+    """Theirs and ours in a guest, or why it cannot be asked there."""
+    from varicap import kernels
+
+    here = Path(__file__)
+    with tempfile.TemporaryDirectory() as folder:
+        words = ("-I", "-S", str(here.parent.parent / "guest_init.py"), folder)
+        command = ("run", sys.executable, str(here), "--json", name)
+        boot = kernels.find().command(os.path.realpath(sys.executable), (*words, *command), seed=1)
+        subprocess.run(boot, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        said = (Path(folder) / "found").read_text()
+    try:
+        found = json.loads(said)
+    except ValueError:
+        raise RuntimeError(said) from None
+    return found if isinstance(found, str) else [Seen(**seen) for seen in found]
+
+
+def _both(name: str) -> list[Seen] | str:
+    if why := why_not(name):
+        return why
+    return [theirs(name), *([] if DISCIPLINES[name].ours is None else [ours(name)])]
+
+
+def main(names: list[str], see: Callable[[str], list[Seen] | str]) -> None:
     """Print both for each discipline, or why it cannot be asked."""
     print("discipline      Linux [Mb/s, ms, signals]     ours")
     for name in names or list(DISCIPLINES):
-        if why := why_not(name):
-            print(f"{name:14}  {why}")
-            continue
-        both = (
-            f"{seen.goodput_bps / 1e6:.2f} {1e3 * seen.rtt_s:.1f} {seen.signals}" for seen in (theirs(name), ours(name))
-        )
-        print(f"{name:14}  {'                '.join(both)}", flush=True)
+        seen = see(name)
+        if not isinstance(seen, str):
+            seen = "".join(f"{f'{x.goodput_bps / 1e6:.2f} {1e3 * x.rtt_s:.1f} {x.signals}':30}" for x in seen)
+        print(f"{name:14}  {seen.rstrip()}", flush=True)
 
 
 if __name__ == "__main__":
@@ -235,5 +293,10 @@ if __name__ == "__main__":
         _router(*sys.argv[2:])
     elif sys.argv[1:2] == ["--client"]:
         _client(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--json"]:
+        both = _both(sys.argv[2])
+        print(json.dumps(both if isinstance(both, str) else [asdict(seen) for seen in both]))
+    elif sys.argv[1:2] == ["--guest"]:
+        main(sys.argv[2:], in_guest)
     else:
-        main(sys.argv[1:])
+        main(sys.argv[1:], _both)

@@ -26,9 +26,22 @@ HANG_S = 60.0
 """A trial that works longer is a failure; most take milliseconds."""
 IDLE = 10.0
 """So many times as long may a trial wait for the processors."""
-KINDS = ("schema", "toml", "traces", "folders", "commands", "runs")
-SHARES = {"schema": 0.1, "toml": 0.1, "traces": 0.1, "folders": 0.2, "commands": 0.2, "runs": 0.3}
+SHARES = {
+    "schema": 0.05,
+    "toml": 0.05,
+    "traces": 0.05,
+    "folders": 0.1,
+    "commands": 0.15,
+    "runs": 0.2,
+    "policies": 0.1,
+    "scripts": 0.05,
+    "links": 0.1,
+    "interrupted": 0.05,
+    "designs": 0.05,
+    "urls": 0.05,
+}
 """Of the time."""
+KINDS = tuple(SHARES)
 
 
 def main() -> int:
@@ -140,7 +153,10 @@ def worker(kind: str, seed: int, count: int, seconds: float, scratch: Path) -> i
     # The protocol keeps its own stdout: what a trial prints is none of it.
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    from fuzz.cases import KINDS as CASES
+    from fuzz import strangers
+    from fuzz.cases import KINDS as OF_PROGRAMS
+
+    trials = OF_PROGRAMS | {name: getattr(strangers, name) for name in KINDS if name not in OF_PROGRAMS}
 
     end = time.monotonic() + seconds
     for each in range(seed, seed + count):
@@ -151,7 +167,7 @@ def worker(kind: str, seed: int, count: int, seconds: float, scratch: Path) -> i
         folder.mkdir()
         print("begin", each, file=out)
         try:
-            CASES[kind](random.Random(f"{kind}:{each}"), folder)
+            trials[kind](random.Random(f"{kind}:{each}"), folder)
         except BaseException:
             # Whatever it is, panics of the extension module included.
             print("failed", traceback.format_exc()[-3000:].replace("\n", "\\n"), file=out)

@@ -31,6 +31,10 @@ impl Part for Arrivals {
         part::at_least_one("at_most", self.at_most)?;
         self.size.check().map_err(|fault| fault.within("size"))
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl Application for Arrivals {

@@ -30,6 +30,10 @@ impl Part for OnOff {
         let good = rate > Rate::ZERO && rate <= FASTEST;
         part::require("rate", good, rate, format!("above 0, and at most {FASTEST}"))
     }
+
+    fn draws(&self) -> bool {
+        self.exponential
+    }
 }
 
 impl Application for OnOff {

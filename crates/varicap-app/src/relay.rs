@@ -1,4 +1,7 @@
 //! A proxy that splits connections: it sends what another flow delivers.
+//!
+//! If the sender of that flow gives up, nothing tells the proxy, as with Linux's sockets (`tcp_write_err` sends no RST): the
+//! connection that relays it stays open, and its transfer unfinished.
 
 use serde::{Deserialize, Serialize};
 use varicap_units::part::Part;

@@ -246,6 +246,7 @@ mod tests {
             let spec = LinkSpec {
                 name: "a".into(),
                 mean_capacity: Rate::from_bps(rate),
+                draws: false,
                 parts: LinkParts {
                     capacity: CapacityParts::Constant(Rate::from_bps(rate)),
                     service: Service::Fluid,

@@ -260,7 +260,7 @@ fn runs_that_would_take_too_much_are_refused() {
     let error = endless.check_limits(&Plan::new(1, 2), &minute).unwrap_err().to_string();
     assert!(error.contains("endless work: nothing limits what the flow `reno` sends"), "{error}");
     assert!(error.contains("`tcp.max_window`"), "{error}");
-    // What a receiver can advertise bounds what is in flight: a gigabyte of data, and more than a quarter of one of memory.
+    // A receiver's largest window bounds the flight: a gigabyte of data, and more than a quarter of one of memory.
     let quarter = Limits { memory: Some(Bytes::new(250_000_000)), ..memory };
     assert!(endless.check_limits(&Plan::new(1, 2), &quarter).is_err());
     let lossy = cost(&[("topology.dumbbell.forward", "{ delay = '1 ms', loss = 0.01 }")]);

@@ -33,11 +33,6 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Lines { file, text, line: Vec::new(), number: 0 }
     }
 
-    /// The name of the file in errors.
-    pub fn file(&self) -> &'a str {
-        self.file
-    }
-
     /// The next line, without its end; nothing after the last one.
     pub fn next(&mut self) -> Result<Option<(usize, &str)>, NetError> {
         self.line.clear();

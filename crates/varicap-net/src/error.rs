@@ -1,5 +1,6 @@
 //! What may be wrong with the description of a link.
 
+use varicap_logs::LogError;
 use varicap_units::part::Fault;
 
 /// A mistake in the description of a link, or in a trace that it names. Keys are relative to the table of the part that
@@ -38,6 +39,20 @@ pub enum NetError {
 impl From<Fault> for NetError {
     fn from(fault: Fault) -> NetError {
         NetError::Value(fault)
+    }
+}
+
+impl From<LogError> for NetError {
+    fn from(error: LogError) -> NetError {
+        let key = String::new();
+        match error {
+            LogError::Line { file, line, found, expected } => {
+                NetError::Trace { key, file, line, found, expected }
+            }
+            LogError::File { file, reason } | LogError::Absent { file, reason } => {
+                NetError::File { key, file, reason }
+            }
+        }
     }
 }
 

@@ -81,6 +81,12 @@ impl Part for HandoverConfig {
         let mut numbered = delays.iter().enumerate();
         numbered.try_for_each(|(index, delay)| bounded(&format!("delays.{index}"), *delay))
     }
+
+    fn draws(&self) -> bool {
+        let moves = self.delays.is_none() && self.delay_spread > Span::ZERO;
+        let loses = self.burst > Span::ZERO && self.burst_loss.draws();
+        self.phase == Some(HandoverPhase::Random) || moves || loses
+    }
 }
 
 impl HandoverConfig {
@@ -137,8 +143,11 @@ pub struct Clock {
 impl Clock {
     /// The clock of a run that draws from `stream`; nothing if there is nothing to draw.
     pub(crate) fn drawn(self, mut stream: Stream) -> Option<Clock> {
+        if !self.is_random {
+            return None;
+        }
         let first = Time::ZERO + Span::from_nanos(stream.below(self.period.as_nanos()));
-        self.is_random.then_some(Clock { first, ..self })
+        Some(Clock { first, ..self })
     }
 
     /// How many handovers have begun by `at`.

@@ -9,7 +9,6 @@ mod chain;
 pub mod channel;
 mod check;
 mod config;
-mod csv;
 pub mod delay;
 mod error;
 pub mod feedback;

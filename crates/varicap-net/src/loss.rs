@@ -57,6 +57,9 @@ pub trait TimedLoss: Part {
     /// Whether all runs meet the same stretch of a trace.
     fn repeats_itself(parts: &Self::Parts) -> bool;
 
+    /// What was found wrong in its log, and what was done about it.
+    fn said(parts: &Self::Parts) -> Option<String>;
+
     /// The loss of one run: `traces` draws where in a trace it begins, `luck` which frames are lost.
     fn start(parts: &Self::Parts, traces: Stream, luck: Stream) -> Self::State;
 }
@@ -172,6 +175,15 @@ macro_rules! losses {
                     $( LossParts::$Timed(parts) => <$TimedConfig as TimedLoss>::repeats_itself(parts), )+
                     LossParts::Bursts(bursts) => bursts.loss().repeats_itself(),
                     _ => false,
+                }
+            }
+
+            /// What was found wrong in its log, and what was done about it.
+            pub fn said(&self) -> Option<String> {
+                match self {
+                    $( LossParts::$Timed(parts) => <$TimedConfig as TimedLoss>::said(parts), )+
+                    LossParts::Bursts(bursts) => bursts.loss().said(),
+                    _ => None,
                 }
             }
         }
@@ -328,7 +340,11 @@ pub struct GilbertElliottConfig {
     pub loss_bad: Probability,
 }
 
-impl Part for GilbertElliottConfig {}
+impl Part for GilbertElliottConfig {
+    fn draws(&self) -> bool {
+        true
+    }
+}
 
 impl FrameLoss for GilbertElliottConfig {
     type State = GilbertElliott;

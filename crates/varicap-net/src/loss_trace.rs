@@ -3,38 +3,22 @@
 use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
+use varicap_logs::Quantity;
 use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Probability, Stream, Time};
 
 use crate::NetError;
-use crate::check::{Lines, yes};
-use crate::csv::{Column, read_timeline};
+use crate::check::yes;
 use crate::file::ReadFile;
 use crate::loss::{LosesInTime, TimedLoss};
 use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
-use crate::traced::Traced;
+use crate::traced::{Traced, read_values, traced_config};
 
-/// A CSV file of loss probabilities, which may be that of the rates. Its header names the columns, `time_s` and `loss`
-/// (a share, from 0 to 1) or `loss_percent`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceLossConfig {
-    /// The file, relative to the scenario's folder.
-    pub file: String,
-    /// After its last row, whose probability holds as long as the one before it, the trace begins again; otherwise its
-    /// last probability stays. Default: true.
-    #[serde(default = "yes")]
-    pub repeat: bool,
-    /// Where in the trace a run begins: a time, or `random`. Default: 0 s.
-    #[serde(default)]
-    pub offset: TraceOffset,
-}
-
-impl Part for TraceLossConfig {
-    fn check(&self) -> Checked {
-        self.offset.check(self.repeat)
-    }
+traced_config! {
+    /// A log of loss probabilities, which may be that of the rates. It is a table with a time and a loss in each row, `loss`
+    /// (a share, from 0 to 1) or `loss_percent`; or iperf3's, of datagrams.
+    TraceLossConfig {}, draws: |_| true
 }
 
 impl TimedLoss for TraceLossConfig {
@@ -43,7 +27,8 @@ impl TimedLoss for TraceLossConfig {
 
     fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced<Probability>, NetError> {
         self.check()?;
-        Traced::read(&self.file, self.offset, read_file, |text| read_losses(&self.file, text, self.repeat))
+        let reading = (Quantity::Loss, &self.reading());
+        Traced::read(&self.file, reading, (self.offset, self.repeat), read_file, probability)
     }
 
     fn mean(parts: &Traced<Probability>) -> f64 {
@@ -62,6 +47,10 @@ impl TimedLoss for TraceLossConfig {
 
     fn repeats_itself(parts: &Traced<Probability>) -> bool {
         parts.repeats_itself()
+    }
+
+    fn said(parts: &Traced<Probability>) -> Option<String> {
+        parts.said.as_deref().map(str::to_owned)
     }
 
     fn start(parts: &Traced<Probability>, traces: Stream, luck: Stream) -> TracedLoss {
@@ -83,21 +72,14 @@ impl LosesInTime for TracedLoss {
     }
 }
 
-/// Columns of loss probabilities.
-const LOSSES: Column = Column {
-    names: &[("loss", 1.0), ("loss_percent", 0.01)],
-    header: "one of `loss`, `loss_percent`",
-    most: 1.0,
-    field: "a probability of loss, from 0 to 1 (`loss`) or to 100 (`loss_percent`)",
-    example: "`time_s,loss`",
-};
+/// A share as a probability; what a field may hold is checked before.
+fn probability(share: f64) -> Probability {
+    Probability::new(share).unwrap_or_default()
+}
 
-/// Reads loss probabilities from a CSV text, as [`TraceLossConfig`] says. Blank lines and lines that begin with `#` are
-/// skipped, other columns ignored. A row takes 16 bytes of memory.
-pub fn read_losses(file: &str, text: impl BufRead, repeat: bool) -> Result<Timeline<Probability>, NetError> {
-    // What a field may hold is checked before: rounding alone cannot leave the range.
-    let probability = |share: f64| Probability::new(share.min(1.0)).unwrap_or_default();
-    read_timeline(Lines::new(file, text), repeat, &LOSSES, probability)
+/// Reads loss probabilities from the bytes of a log whose form and columns are plain. A row takes 16 bytes of memory.
+pub fn read_losses(file: &str, bytes: impl BufRead, repeat: bool) -> Result<Timeline<Probability>, NetError> {
+    read_values(file, bytes, Quantity::Loss, repeat, probability)
 }
 
 #[cfg(test)]
@@ -124,7 +106,7 @@ mod tests {
     #[test]
     fn the_mean_counts_each_probability_for_as_long_as_it_holds() {
         let timeline = Arc::new(read("time_s,loss\n0,0\n1,0.5\n3,1\n").unwrap());
-        let parts = Traced { timeline, offset: TraceOffset::default() };
+        let parts = Traced { timeline, offset: TraceOffset::default(), said: None };
         // 1 s without loss, 2 s of a half, and the last row for as long as the one before it.
         assert_eq!(TraceLossConfig::mean(&parts), (2.0 * 0.5 + 2.0) / 5.0);
     }
@@ -132,17 +114,15 @@ mod tests {
     #[test]
     fn errors_name_the_line_what_was_found_and_what_was_expected() {
         let refusal = |text: &str| read(text).unwrap_err().to_string();
-        assert_eq!(
-            refusal("time_s,rate_mbps\n0,1\n"),
-            "l.csv, line 1: found `time_s,rate_mbps`, expected a header with `time_s` and one of `loss`, `loss_percent`"
-        );
-        for nonsense in ["1.01", "-0.1", "NaN", "1 %", ""] {
-            assert_eq!(
-                refusal(&format!("time_s,loss\n0,0\n1,{nonsense}\n")),
-                format!(
-                    "l.csv, line 3: found `{nonsense}`, expected a probability of loss, from 0 to 1 (`loss`) or to 100 \
-                     (`loss_percent`)"
-                )
+        assert!(refusal("time_s,rate_mbps\n0,1\n").contains("no column is known for a loss"));
+        for nonsense in ["1.01", "-0.1", "101 %"] {
+            let expected = format!(
+                "l.csv, line 3: found `{nonsense}`, expected a probability of loss, from 0 to 1 (`loss`) or to 100 \
+                 (`loss_percent`)"
+            );
+            assert!(
+                refusal(&format!("time_s,loss\n0,0\n1,{nonsense}\n")).starts_with(&expected),
+                "{nonsense}"
             );
         }
         assert!(refusal("time_s,loss_percent\n0,101\n").contains("line 2: found `101`"));

@@ -5,7 +5,7 @@ use crate::common;
 use common::{Log, Told, constant, drain, link, ms, ns, packet, parts};
 use varicap_net::{
     CapacityConfig, CapacityParts, Cells, DropTailConfig, Framing, LossCause, LossParts, QueueConfig,
-    Service, StepsConfig, TraceOffset,
+    Service, StepsConfig,
 };
 use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
 
@@ -214,11 +214,7 @@ fn cells_are_sent_whole() {
 
 #[test]
 fn files_are_read_through_the_caller() {
-    let config = CapacityConfig::Trace(varicap_net::TraceConfig {
-        file: "a.csv".to_owned(),
-        repeat: true,
-        offset: TraceOffset::default(),
-    });
+    let config = CapacityConfig::Trace(varicap_net::TraceConfig::named("a.csv"));
     let mut asked = Vec::new();
     let parts = CapacityParts::from_config(&config, &mut |file| {
         asked.push(file.to_owned());

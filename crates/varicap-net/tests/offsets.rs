@@ -5,7 +5,7 @@ use varicap_net::{CapacityConfig, CapacityParts, NetError, OpportunitiesConfig, 
 use varicap_units::{Bytes, Span, Streams, Time};
 
 fn rates(offset: TraceOffset, repeat: bool) -> CapacityConfig {
-    CapacityConfig::Trace(TraceConfig { file: "t.csv".to_owned(), repeat, offset })
+    CapacityConfig::Trace(TraceConfig { repeat, offset, ..TraceConfig::named("t.csv") })
 }
 
 fn opportunities(offset: TraceOffset) -> CapacityConfig {

@@ -482,7 +482,7 @@ fn parts_are_cheap_to_share() {
 #[test]
 fn a_residual_begins_where_its_trace_does() {
     let offset = TraceOffset::Random;
-    let residual = ResidualConfig::Trace(TraceConfig { file: "t.csv".to_owned(), repeat: true, offset });
+    let residual = ResidualConfig::Trace(TraceConfig { offset, ..TraceConfig::named("t.csv") });
     let config = LoadReactiveConfig { residual, ..config() };
     let text = "time_s,mbps\n0,1\n1,2\n";
     let parts = CapacityParts::from_config(&CapacityConfig::LoadReactive(config), &mut |_| {

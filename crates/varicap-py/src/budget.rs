@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use varicap_experiment::{Estimate, Limits, Plan, ScenarioError as Mistake};
-use varicap_sim::Budget;
-use varicap_units::QuantityError;
+use varicap_sim::{Budget, Exceeded};
+use varicap_units::{Bytes, QuantityError, Span};
 
 use crate::errors::{LimitError, ScenarioError, limit_error};
 use crate::scenario::PyScenario;
@@ -47,8 +47,13 @@ impl PyBudget {
         py.detach(|| self.check_plan(scenario, &plan)).map_err(|error| limit_error(&error))
     }
 
+    /// Calls `work` within this budget, of which what it calls may ask [`left`].
+    fn watch<'py>(&self, work: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.budget.watch(|| work.call0())
+    }
+
     fn check_spent(&self) -> PyResult<()> {
-        self.budget.check().map_err(|exceeded| LimitError::new_err(exceeded.to_string()))
+        self.budget.check().map_err(|exceeded| over(&exceeded))
     }
 }
 
@@ -59,7 +64,25 @@ impl PyBudget {
     }
 }
 
+/// The exception for a limit that was exceeded.
+fn over(exceeded: &Exceeded) -> PyErr {
+    LimitError::new_err(exceeded.to_string())
+}
+
 /// Reads the quantity of an option.
 fn limit<T: FromStr<Err = QuantityError>>(text: &str, option: &str) -> PyResult<T> {
     text.parse().map_err(|error| ScenarioError::new_err(format!("--{option}: {error}")))
+}
+
+/// What the run of this thread may still take of memory [B] and time [s].
+#[pyfunction]
+pub fn left() -> PyResult<(Option<u64>, Option<f64>)> {
+    let Limits { memory, time } = varicap_sim::left().map_err(|exceeded| over(&exceeded))?;
+    Ok((memory.map(Bytes::as_u64), time.map(Span::as_secs_f64)))
+}
+
+/// Counts the memory that other processes hold for this one [B].
+#[pyfunction]
+pub fn count_elsewhere(held: u64) {
+    varicap_sim::count_elsewhere(held);
 }

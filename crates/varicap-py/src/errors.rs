@@ -56,6 +56,13 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for attribute in ATTRIBUTES.into_iter().chain(["shown"]) {
         scenario_error.setattr(attribute, py.None())?;
     }
+    // What they quote of a file is not to steer the terminal that a traceback is printed on.
+    let text = py.import("varicap._printable")?.getattr("text_of")?;
+    let engine =
+        [py.get_type::<RunError>(), py.get_type::<KernelCannotError>(), py.get_type::<KernelLacksError>()];
+    for error in engine.iter().chain([&scenario_error]) {
+        error.setattr("__str__", &text)?;
+    }
     scenario_error.setattr("errors", PyTuple::empty(py))?;
     scenario_error.setattr("more", 0)?;
     scenario_error.setattr("at_least", false)?;

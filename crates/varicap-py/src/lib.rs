@@ -35,7 +35,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::budget::PyBudget;
+    use super::budget::{PyBudget, count_elsewhere, left};
     #[pymodule_export]
     use super::channel::PyChannel;
     #[pymodule_export]
@@ -73,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use super::timers::PyKernelTimers;
     #[pymodule_export]
-    use super::trace::{read_losses, read_opportunities, read_rates};
+    use super::trace::{are_opportunities, read_log, read_opportunities};
 
     /// The JSON Schema of scenario files.
     #[pyfunction]

@@ -69,7 +69,7 @@ impl PyTemplate {
         points: Vec<Settings>,
         budget: &Bound<'_, PyBudget>,
         at_a_time: u32,
-    ) -> PyResult<(usize, Traces)> {
+    ) -> PyResult<(usize, Traces, Vec<usize>)> {
         let shared = Shared::default();
         let budget = budget.get();
         let plan = Plan::new(at_a_time, at_a_time as usize);
@@ -79,7 +79,7 @@ impl PyTemplate {
             }
             let scenario = self.resolved(settings).ok()?;
             budget.check_plan(&scenario, &plan).ok()?;
-            Some(scenario.trace_files())
+            Some(Fit { traces: scenario.trace_files(), draws_nothing: scenario.draws_nothing() })
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         run_interruptibly(py, &shared, None, || leading(&points, cores.min(at_a_time as usize), &fits))
@@ -107,7 +107,8 @@ impl PyTemplate {
                 }
                 let scenario = self.resolved(settings).map_err(|mistakes| scenario_errors(&mistakes))?;
                 let raised = Raised::default();
-                let makers = supplied(&scenario, &policies)?;
+                let makers = budget.watch(|| supplied(&scenario, &policies));
+                let makers = makers.map_err(|error| at_point(error, *point))?;
                 check_supplied(&scenario, None, None, makers.as_ref())?;
                 let options = Options {
                     deciders: makers.map(|makers| decider_factory(makers, None, raised.clone())),
@@ -122,7 +123,7 @@ impl PyTemplate {
                 let runs = run_many(&scenario.networks, seed, *first..first + count, &options, 1, &report);
                 piece.busy += begin.elapsed();
                 if let Some(error) = raised.take() {
-                    return Err(error);
+                    return Err(at_point(error, *point));
                 }
                 piece.add(*point, &runs.map_err(|error| at_point(raised_by(&error), *point))?);
                 scenario.trace_files().into_iter().for_each(|trace| note(&mut piece.traces, trace));
@@ -134,12 +135,19 @@ impl PyTemplate {
     }
 }
 
-/// How many of `points` fit, up to the first that does not, and the traces that those use, in their order.
+/// What is to be known of a point that fits.
+struct Fit {
+    traces: Traces,
+    draws_nothing: bool,
+}
+
+/// How many of `points` fit, up to the first that does not, the traces that those use, in their order, and which of them
+/// draw nothing.
 fn leading(
     points: &[Settings],
     threads: usize,
-    fits: &(dyn Fn(&Settings) -> Option<Traces> + Sync),
-) -> (usize, Traces) {
+    fits: &(dyn Fn(&Settings) -> Option<Fit> + Sync),
+) -> (usize, Traces, Vec<usize>) {
     let (next, end) = (AtomicUsize::new(0), AtomicUsize::new(points.len()));
     let look = || {
         let mut found = Vec::new();
@@ -150,7 +158,7 @@ fn leading(
                 return found;
             }
             match fits(&points[place]) {
-                Some(traces) => found.extend(traces.into_iter().map(|trace| (place, trace))),
+                Some(fit) => found.push((place, fit)),
                 None => {
                     end.fetch_min(place, Ordering::Relaxed);
                 }
@@ -169,9 +177,10 @@ fn leading(
     let end = end.into_inner();
     found.retain(|(place, _)| *place < end);
     found.sort_by_key(|(place, _)| *place);
+    let silent = found.iter().filter(|(_, fit)| fit.draws_nothing).map(|(place, _)| *place).collect();
     let mut traces = Vec::new();
-    found.into_iter().for_each(|(_, trace)| note(&mut traces, trace));
-    (end, traces)
+    found.into_iter().flat_map(|(_, fit)| fit.traces).for_each(|trace| note(&mut traces, trace));
+    (end, traces, silent)
 }
 
 /// Adds a trace unless it is there.

@@ -1,12 +1,10 @@
 //! The records of runs in addition to their rows, as columns for Python, and captures for Wireshark.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyBytes, PyList};
 use varicap_experiment::columns::{Row, Table, table_of};
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::pcapng::{CapturedFlow, SnapLen, write_capture};
@@ -160,25 +158,27 @@ fn named(description: &str) -> String {
     description.replacen("Index", "Name", 1)
 }
 
-/// Writes the packets of one run to a capture or, where flows are isolated, to one for each flow, whose name is put
-/// before the file's extension. Returns the files.
-pub fn write_captures(
-    path: &Path,
+/// What the first run recorded of packets, each with the number of its network.
+fn captured(recorded: &[Recorded]) -> impl Iterator<Item = (usize, &PacketLog)> {
+    (recorded.iter().filter(|one| one.replication == 0))
+        .filter_map(|one| Some((one.network, one.packets.as_ref()?)))
+}
+
+/// The captures of the first run: one, or one for each flow where flows are isolated, with the name of the flow.
+pub fn captures(recorded: &[Recorded], networks: &[Network]) -> Vec<String> {
+    captured(recorded).map(|(network, _)| owner(networks, network).to_owned()).collect()
+}
+
+/// Writes one of these captures into a file of Python's.
+pub fn write_capture_into(
+    file: Py<PyAny>,
+    place: usize,
     recorded: &[Recorded],
     networks: &[Network],
     snap: SnapLen,
-) -> io::Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
-    for one in recorded.iter().filter(|one| one.replication == 0) {
-        let Some(log) = &one.packets else { continue };
-        let file = with_flow(path, owner(networks, one.network));
-        write_one(&file, log, &networks[one.network], snap)?;
-        written.push(file);
-    }
-    Ok(written)
-}
-
-fn write_one(file: &Path, log: &PacketLog, network: &Network, snap: SnapLen) -> io::Result<()> {
+) -> io::Result<()> {
+    let (network, log) = captured(recorded).nth(place).expect("Python counts what `captures` gave");
+    let network = &networks[network];
     let links: Vec<&str> = network.links.iter().map(|link| &*link.name).collect();
     let flows: Vec<CapturedFlow> = (network.flows.iter())
         .map(|flow| match &flow.transport {
@@ -186,14 +186,20 @@ fn write_one(file: &Path, log: &PacketLog, network: &Network, snap: SnapLen) -> 
             Transport::Datagrams(_) => CapturedFlow::Datagrams,
         })
         .collect();
-    let out = BufWriter::new(File::create(file)?);
+    let out = BufWriter::with_capacity(1 << 20, PythonFile(file));
     write_capture(out, log, &links, &flows, snap)?.flush()
 }
 
-fn with_flow(path: &Path, flow: &str) -> PathBuf {
-    if flow.is_empty() {
-        return path.to_owned();
+/// A file of Python's, which knows where it is and what becomes of it.
+struct PythonFile(Py<PyAny>);
+
+impl Write for PythonFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| self.0.call_method1(py, "write", (PyBytes::new(py, bytes),)))?;
+        Ok(bytes.len())
     }
-    let ending = path.extension().map_or("pcapng".into(), |ending| ending.to_string_lossy());
-    path.with_extension(format!("{flow}.{ending}"))
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

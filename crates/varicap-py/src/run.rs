@@ -1,10 +1,8 @@
 //! Simulated runs of scenarios, and the results of runs.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use varicap_experiment::pcapng::SnapLen;
@@ -104,10 +102,14 @@ impl PyResults {
         records::packets(py, &self.recorded, &self.networks)
     }
 
-    fn write_pcapng(&self, py: Python<'_>, path: PathBuf, snaplen: u32) -> PyResult<Vec<PathBuf>> {
+    fn captures(&self) -> Vec<String> {
+        records::captures(&self.recorded, &self.networks)
+    }
+
+    fn write_capture(&self, py: Python<'_>, place: usize, file: Py<PyAny>, snaplen: u32) -> PyResult<()> {
         let snap = SnapLen::new(snaplen);
-        py.detach(|| records::write_captures(&path, &self.recorded, &self.networks, snap))
-            .map_err(|error| PyOSError::new_err((error.raw_os_error().unwrap_or(0), error.to_string(), path)))
+        py.detach(|| records::write_capture_into(file, place, &self.recorded, &self.networks, snap))?;
+        Ok(())
     }
 
     fn __repr__(&self) -> String {
@@ -244,8 +246,10 @@ fn link_policies(makers: Arc<Makers>, raised: Raised) -> Arc<PolicyFactory> {
 /// Makes deciders with Python callables: `files` by the names of their files, others by their own names.
 pub fn decider_factory(files: Makers, named: Option<Arc<Makers>>, raised: Raised) -> Arc<DeciderFactory> {
     Arc::new(move |source: &str, connection: &str| {
-        let make = files.get(source).or_else(|| named.as_ref()?.get(source))?;
-        match Python::attach(|py| PythonDecider::new(py, make, connection, &raised)) {
+        let file = files.get(source);
+        let make = file.or_else(|| named.as_ref()?.get(source))?;
+        let file = file.map(|_| source);
+        match Python::attach(|py| PythonDecider::new(py, make, file, connection, &raised)) {
             Ok(decider) => Some(Box::new(decider) as Box<dyn Decide>),
             Err(error) => {
                 raised.keep(error);
@@ -339,6 +343,11 @@ pub fn results(scenario: &PyScenario, runs: Vec<Vec<u8>>) -> PyResult<PyResults>
     let mut recorded = Vec::new();
     for bytes in &runs {
         let (result, more) = unpacked(bytes)?;
+        let is_recorded_of_it = more.iter().all(|one| one.network < scenario.networks.len());
+        let names = |run: &RunResult| run.links.iter().map(|link| link.name.clone()).collect::<Vec<_>>();
+        if !is_recorded_of_it || results.first().is_some_and(|first| names(first) != names(&result)) {
+            return Err(RunError::new_err("the bytes of a run are of another scenario"));
+        }
         results.push(result);
         // A run without series and packets recorded nothing.
         recorded.extend(more.into_iter().filter(|one| !one.links.is_empty() || one.packets.is_some()));

@@ -1,8 +1,8 @@
 //! A scenario that was read and resolved, as a Python object.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -135,6 +135,12 @@ impl PyScenario {
         serde_json::to_string(&lines).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
+    /// Whether no run of the simulator draws a random number: then all are one run.
+    #[getter]
+    pub fn draws_nothing(&self) -> bool {
+        self.networks.iter().all(Network::draws_nothing)
+    }
+
     fn facts(&self) -> String {
         facts(&self.scenario, &self.networks).to_string()
     }
@@ -208,7 +214,18 @@ fn open_regular(path: &Path) -> Result<Box<dyn BufRead>, String> {
     if facts.len() == 0 && ["/proc", "/sys"].iter().any(|folder| real.starts_with(folder)) {
         return Err("it is a file of the kernel, not a trace".to_owned());
     }
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = open_without_waiting(path).map_err(|error| error.to_string())?;
+    if !file.metadata().is_ok_and(|facts| facts.is_file()) {
+        return Err("it is not a file any more".to_owned());
+    }
     // What is appended meanwhile is not read.
     Ok(Box::new(BufReader::new(file.take(facts.len()))))
+}
+
+/// Opens a file, which may have become a pipe since it was looked at: nobody waits for whoever would write into it.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    options.read(true).open(path)
 }

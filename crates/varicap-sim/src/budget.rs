@@ -1,21 +1,25 @@
 //! The memory and the time that runs may take together, watched while they run: an estimate may err, a limit may not.
 //!
 //! A run looks at its budget where it pauses anyway, every so many events. A single event may send or lose millions of
-//! packets, though; so do three places off the fast path: where the pool of segments grows, where packets are lost, and
-//! where the log of packets grows. From there a run ends by unwinding, so that no packet pays for a test.
+//! packets, though, and a policy may think for as long as it likes; so some places off the fast path look, too: where the
+//! pool of segments and the log of packets grow, where a ring is about to double, where packets are lost, and where a
+//! policy has acted. From there a run ends by unwinding, so that no packet pays for a test.
+//!
+//! While a run goes on, its budget is that of the thread: what it calls may ask, wherever it is.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "a limit of time is one of the clock; no result depends on it"
 )]
 
-use std::panic::resume_unwind;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use varicap_experiment::Limits;
-use varicap_units::{Bytes, Span};
+use varicap_units::{Bytes, Span, room};
 
 /// The limits of runs that share a process, and the state in which they began.
 #[derive(Debug)]
@@ -29,6 +33,14 @@ pub struct Budget {
     /// When the system was last asked, since the beginning [ns], and by how much the process had grown then.
     looked: AtomicU64,
     grown: AtomicU64,
+}
+
+/// Memory of other processes that work for this one [B]: those in which policies of strangers decide.
+static ELSEWHERE: AtomicU64 = AtomicU64::new(0);
+
+/// From now on other processes that work for this one have `bytes` of memory together.
+pub fn count_elsewhere(bytes: u64) {
+    ELSEWHERE.store(bytes, Ordering::Relaxed);
 }
 
 /// Time between two questions to the system, of which each takes as long as a short run [ns].
@@ -83,6 +95,11 @@ impl Budget {
         self.check_since(self.begun, 0)
     }
 
+    /// Lets `work` ask on this thread, by [`left`], what is left.
+    pub fn watch<T>(self: &Arc<Budget>, work: impl FnOnce() -> T) -> T {
+        Guard::new(self).shown(work)
+    }
+
     /// Checks what has been taken, of time since `begun`; `counted` bytes are known to be in use, whatever the system
     /// says.
     fn check_since(&self, begun: Instant, counted: u64) -> Result<(), Exceeded> {
@@ -107,16 +124,51 @@ impl Budget {
         let now = nanos_since(self.begun);
         let looked = self.looked.load(Ordering::Relaxed);
         if looked == 0 || now.saturating_sub(looked) >= BETWEEN_LOOKS {
-            let grown = self.before.and_then(|before| Some(resident()?.saturating_sub(before)));
-            self.grown.store(grown.unwrap_or(0), Ordering::Relaxed);
-            self.looked.store(now, Ordering::Relaxed);
+            return self.look(now);
         }
         self.grown.load(Ordering::Relaxed)
+    }
+
+    /// Asks the system by how much the process has grown, `now` after the beginning [ns].
+    fn look(&self, now: u64) -> u64 {
+        let grown = self.before.and_then(|before| Some(resident()?.saturating_sub(before))).unwrap_or(0);
+        self.grown.store(grown, Ordering::Relaxed);
+        self.looked.store(now, Ordering::Relaxed);
+        grown
     }
 }
 
 fn nanos_since(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+thread_local! {
+    /// The guard of the run that goes on in this thread.
+    static CURRENT: RefCell<Option<Guard>> = const { RefCell::new(None) };
+}
+
+/// What the run of this thread may still take, or the limit that it has exceeded; all of it where no run goes on.
+pub fn left() -> Result<Limits, Exceeded> {
+    CURRENT.with_borrow(|guard| guard.as_ref().map_or(Ok(Limits { memory: None, time: None }), Guard::left))
+}
+
+/// Ends the run of this thread by unwinding if it has exceeded a limit.
+#[cold]
+pub(crate) fn insist_on_current() {
+    CURRENT.with_borrow(|guard| {
+        if let Some(guard) = guard {
+            guard.insist(0);
+        }
+    });
+}
+
+/// Ends the run of this thread by unwinding if `bytes` more would exceed its limit.
+fn insist_on_room(bytes: u64) {
+    CURRENT.with_borrow(|guard| {
+        if let Some(guard) = guard {
+            guard.insist_on(bytes);
+        }
+    });
 }
 
 /// Watches the budget of one run.
@@ -138,6 +190,45 @@ impl Guard {
         self.budget.check_since(self.begun, counted)
     }
 
+    /// Does `work`, which may look at this guard by [`left`], and ends where it unwinds with an [`Exceeded`].
+    pub fn watch<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exceeded> {
+        let ended = self.shown(|| catch_unwind(AssertUnwindSafe(|| room::kept(insist_on_room, work))));
+        ended.map_err(|payload| match payload.downcast::<Exceeded>() {
+            Ok(exceeded) => *exceeded,
+            Err(panic) => resume_unwind(panic),
+        })
+    }
+
+    /// Does `work`, which may look at this guard by [`left`].
+    fn shown<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Before(Option<Guard>);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                CURRENT.set(self.0.take());
+            }
+        }
+        let _before = Before(CURRENT.replace(Some(self.clone())));
+        work()
+    }
+
+    /// What is left of the budget.
+    fn left(&self) -> Result<Limits, Exceeded> {
+        self.check(0)?;
+        let Limits { memory, time } = *self.budget.limits();
+        let spent = nanos_since(self.begun);
+        Ok(Limits {
+            memory: memory.map(|most| most.saturating_sub(Bytes::new(self.budget.grown()))),
+            time: time.map(|most| Span::from_nanos(most.as_nanos().saturating_sub(spent))),
+        })
+    }
+
+    /// Checks whether `bytes` more fit, and ends the run by unwinding with an [`Exceeded`] if they do not.
+    #[cold]
+    fn insist_on(&self, bytes: u64) {
+        let now = nanos_since(self.budget.begun);
+        self.insist(self.budget.look(now).saturating_add(bytes));
+    }
+
     /// Checks the budget in the middle of an event, and ends the run by unwinding with an [`Exceeded`].
     #[cold]
     pub fn insist(&self, counted: u64) {
@@ -147,9 +238,13 @@ impl Guard {
     }
 }
 
-/// Memory of this process that is in use [B]; none where the system does not say.
-#[cfg(target_os = "linux")]
+/// Memory that this process and those that work for it use [B]; none where the system does not say.
 fn resident() -> Option<u64> {
+    Some(resident_here()? + ELSEWHERE.load(Ordering::Relaxed))
+}
+
+#[cfg(target_os = "linux")]
+fn resident_here() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
@@ -157,7 +252,7 @@ fn resident() -> Option<u64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn resident() -> Option<u64> {
+fn resident_here() -> Option<u64> {
     None
 }
 

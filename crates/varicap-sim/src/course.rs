@@ -59,8 +59,10 @@ impl<'a> Course<'a> {
         let sampler = recording
             .filter(|_| is_kept || tap.is_some())
             .map(|recording| Sampler::new(network, recording.series.interval, tap, is_kept));
+        let streams = Streams::new(seed, replication);
+        let streams = if network.draws_nothing() { streams.silent() } else { streams };
         Course {
-            world: World::new(network, Streams::new(seed, replication), log, guard, options),
+            world: World::new(network, streams, log, guard, options),
             sampler,
             is_kept,
             seed,

@@ -21,7 +21,7 @@ mod timers;
 mod wheel;
 mod world;
 
-pub use budget::{Budget, Exceeded};
+pub use budget::{Budget, Exceeded, count_elsewhere, left};
 pub use build::{ControlFactory, DeciderFactory, PolicyFactory, QueueFactory};
 pub use course::Course;
 pub use episode::{AdviceTask, Command, Episodes, FlowTask, LinkTask, Outcome, Report, Shape, Task};

@@ -9,21 +9,33 @@
     expect(unsafe_code, reason = "madvise is a C function that takes a pointer")
 )]
 
+use varicap_units::room;
+
 /// A large page [B]. With a smaller one, as some processors have, what is asked for is still right.
 const LARGE: usize = 1 << 21;
 
-/// Makes room for at least `more` values, in large pages where they fill such pages and the system has them.
+/// What is moved to new memory as it grows [B]. More is left where it is, or moved by the system page by page, so that no
+/// two copies of it are in memory at once.
+const MOVED: usize = 1 << 26;
+
+/// Makes room for at least `more` values, in large pages where they fill such pages and the system has them. What they
+/// do not fill yet takes no memory.
 pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) {
     if values.capacity() - values.len() < more {
         let room = (values.len() + more).max(2 * values.capacity());
+        let bytes = values.len() * size_of::<T>();
         if room * size_of::<T>() < LARGE {
             values.reserve(more);
-        } else {
+        } else if bytes < MOVED {
             // In new memory, since what has been written to before would stay in small pages.
+            room::ask(bytes as u64);
             let mut roomy = Vec::with_capacity(room);
             ask(&mut roomy);
             roomy.append(values);
             *values = roomy;
+        } else {
+            values.reserve_exact(room - values.len());
+            ask(values);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Runs: a network, a seed and a replication in, measured rows out; many of them over all cores.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -83,7 +82,9 @@ fn run_number(
 ) -> Result<RunResult, RunError> {
     let guard = options.budget.as_ref().map(Guard::new);
     let tap = options.live.as_ref().map(|live| live.tap(number, replication, network.duration));
-    let mut course = Course::new(network, seed, replication, options, pace, guard.clone(), tap);
+    let begin = || Course::new(network, seed, replication, options, pace, guard.clone(), tap);
+    let begun = watched(guard.as_ref(), begin);
+    let mut course = begun.map_err(|exceeded| RunError::OverBudget { exceeded, at: Time::ZERO })?;
     within(guard.as_ref(), &mut course, go_on)?;
     let (result, mut recorded) = course.finish(network);
     if let Some(recording) = &options.record {
@@ -91,6 +92,14 @@ fn run_number(
         (recording.take)(recorded);
     }
     Ok(result)
+}
+
+/// Does `work` within the budget of `guard`, if there is one.
+fn watched<T>(guard: Option<&Guard>, work: impl FnOnce() -> T) -> Result<T, Exceeded> {
+    match guard {
+        Some(guard) => guard.watch(work),
+        None => Ok(work()),
+    }
 }
 
 /// Lets `course` run to its end while `go_on` and `guard` allow it.
@@ -104,16 +113,10 @@ fn within(guard: Option<&Guard>, course: &mut Course<'_>, go_on: GoOn<'_>) -> Re
         }
     };
     // After an error the world is dropped as it is.
-    match catch_unwind(AssertUnwindSafe(|| course.run_to_end(&mut ask))) {
+    match watched(guard, || course.run_to_end(&mut ask)) {
         Ok(true) => Ok(()),
         Ok(false) => Err(ended),
-        Err(payload) => match payload.downcast::<Exceeded>() {
-            Ok(exceeded) => {
-                let at = course.reached();
-                Err(RunError::OverBudget { exceeded: *exceeded, at })
-            }
-            Err(panic) => resume_unwind(panic),
-        },
+        Err(exceeded) => Err(RunError::OverBudget { exceeded, at: course.reached() }),
     }
 }
 

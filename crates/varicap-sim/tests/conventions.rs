@@ -265,7 +265,7 @@ fn every_packet_is_delivered_lost_or_inside() {
         let sent: u64 =
             run.flows.iter().filter(|flow| flow.group != "cross").map(|flow| flow.sent_packets).sum();
         let web = run.flows.iter().find(|flow| flow.group == "web").unwrap();
-        // What enters the network is what was sent, and what has no data: a SYN, and the acknowledgements of its answer and of
+        // The network carries what was sent, and packets without data: a SYN, and the acknowledgements of its answer and of
         // the receiver's FIN, and a FIN that did not ride on data. What is sent again may be one of these.
         let empty = run.links[0].offered_packets - sent;
         let most = 2 * 3 + 4 * web.offered_transfers + web.retransmitted_packets;

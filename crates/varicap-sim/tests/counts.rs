@@ -6,7 +6,7 @@ use varicap_experiment::rows::FlowRow;
 
 use crate::common::simulate;
 
-/// What became of the transfers of a row: offered, refused, completed, unfinished.
+/// The fate of the transfers of a row: offered, refused, completed, unfinished.
 fn counts(row: &FlowRow) -> [u64; 4] {
     [row.offered_transfers, row.refused_transfers, row.transfers, row.unfinished_transfers]
 }
@@ -35,7 +35,7 @@ fn an_overload_leaves_transfers_refused_or_unfinished() {
     let [patient, strict] = [1000, 5].map(|at_most| overload(at_most).flows.remove(0));
     let [offered, refused, completed, unfinished] = counts(&patient);
     assert!((669..832).contains(&arrived(&patient)) && completed < 610, "{:?}", counts(&patient));
-    // What arrives depends on nothing that happens to it.
+    // Arrivals do not depend on the fate of those before them.
     assert_eq!(arrived(&patient), arrived(&strict));
     assert_eq!((refused, completed + unfinished), (0, offered));
     assert!(unfinished > 100 && patient.fct_p95_ms.is_infinite(), "{:?}", counts(&patient));
@@ -82,7 +82,7 @@ fn a_transfer_that_does_not_end_is_unfinished_and_one_cut_short_too() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// What a run counts until it is cut and what it counts from there on are what it counts altogether, where what was
+    /// The counts of a run until it is cut and those from there on are together those of the whole run, where what was
     /// under way at the cut is offered to both.
     #[test]
     fn what_is_offered_is_refused_completed_or_unfinished(

@@ -25,6 +25,28 @@ fn transfer(size: u64, loss: &str, more: &str) -> String {
     )
 }
 
+/// Transfers whose SYNs never arrive: each gives up after 3 s, and the next one takes its place.
+#[test]
+fn transfers_that_gave_up_are_no_longer_under_way() {
+    let run = simulate(
+        r#"
+        duration = "60 s"
+        [topology.dumbbell.forward]
+        capacity = { steps = { at = ["0 s"], rates = ["0 bit/s"] } }
+        delay = "20 ms"
+        queue = { drop-tail = { limit = "2 packets" } }
+        [flows.f]
+        app = { arrivals = { rate = "1/s", size = { fixed = "10 kB" }, at_most = 20 } }
+        tcp = { stack = "linux", timer = { linux = { syn_retries = 1, linear_syn_timeouts = 0 } } }
+        "#,
+        1,
+    )
+    .remove(0);
+    let flow = &run.flows[0];
+    assert!(flow.gave_up > 40 && flow.refused_transfers == 0, "{flow:?}");
+    assert!(flow.unfinished_transfers - flow.gave_up < 8, "{flow:?}");
+}
+
 /// A channel that loses what leaves in these milliseconds.
 fn losing(from_ms: u64, until_ms: f64) -> (&'static str, String) {
     let trace = format!("time_s,loss\n0,0\n{},1\n{},0\n100,0\n", from_ms as f64 / 1e3, until_ms / 1e3);

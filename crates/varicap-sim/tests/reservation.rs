@@ -50,6 +50,24 @@ fn a_timer_brings_what_is_reserved_where_cwnd_does_not() {
     }
 }
 
+/// SYNs and FINs arrive without data, and count in neither.
+#[test]
+fn no_more_than_all_packets_with_data_conform() {
+    let toml = r#"
+        duration = "2 s"
+        [topology.dumbbell.forward]
+        capacity = "10 Mbit/s"
+        delay = "10 ms"
+        queue = { drop-tail = { limit = "100 packets" } }
+        [flows.f]
+        app = { transfer = { size = "20 kB" } }
+        reservation = { rate = "4 Mbit/s", bucket = "200 kB" }
+        "#;
+    let run = &simulate(toml, 1)[0];
+    let row = flow(run, "f");
+    assert_eq!((row.transfers, row.compliant_bps.to_bits()), (1, row.throughput_bps.to_bits()), "{row:?}");
+}
+
 #[test]
 fn tokens_come_as_reserved_and_are_taken_or_lost() {
     for reservation in ["rate = \"4 Mbit/s\"", "rate = \"4 Mbit/s\", timed = { timer = \"shared\" }"] {

@@ -130,7 +130,7 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
-    /// What its receivers can advertise: their buffer, no larger than [`LARGEST_WINDOW`].
+    /// The most that its receivers can advertise: their buffer, no larger than [`LARGEST_WINDOW`].
     ///
     /// # Panics
     /// If it is given in bandwidth-delay products: only the scenario knows the path.
@@ -151,7 +151,7 @@ impl TcpConfig {
         part::require("receive_window", good, window, TcpConfig::largest_window())
     }
 
-    /// What a receive window is to be, in words.
+    /// The range of a receive window, in words.
     pub fn largest_window() -> String {
         let bytes = LARGEST_WINDOW.as_u64();
         format!("at most {bytes} B, TCP's largest window (RFC 7323 §2.3), which \"unlimited\" stands for")

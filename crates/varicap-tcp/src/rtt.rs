@@ -110,7 +110,7 @@ impl RttEstimator {
             return;
         }
         self.backoff = self.backoff.saturating_add(1);
-        // What was measured before so many expiries says little of the path now; the RTO stays as it is until then.
+        // The estimate from before so many expiries says little of the path now; the RTO stays as it is until then.
         self.begins |= self.backoff >= self.rule.forgets_after();
     }
 
@@ -174,7 +174,7 @@ impl RttEstimator {
         self.rule.slack()
     }
 
-    /// How long the acknowledgement of a single segment may be delayed.
+    /// The longest delay of the acknowledgement of a single segment.
     pub(crate) fn longest_ack_delay(&self) -> Span {
         self.rule.longest_ack_delay()
     }

@@ -144,6 +144,29 @@ fn probes_count_until_one_is_answered() {
     }
 }
 
+/// Twice the largest RTO: the expiry before which nothing arrived for longer than 4 s. RFC 1122 §4.2.2.17 asks for patience
+/// with receivers that answer alone.
+#[test]
+fn a_receiver_that_takes_its_window_back_and_falls_silent_is_given_up() {
+    let timer = LinuxTimer { retries2: 2, maximum: Span::from_secs(2), ..LinuxTimer::default() };
+    let mut script = unanswered(&linux(timer));
+    script.window(0);
+    for second in 1..20 {
+        script.at(ms(1000 * second)).ack(MSS);
+    }
+    script.at(ms(23_000));
+    assert!(!script.sender.gave_up());
+    script.at(ms(28_000));
+    assert!(script.sender.gave_up());
+    let mut asked = unanswered(&config(Recovery::Sack, 1));
+    asked.window(0).at(ms(1000)).ack(MSS);
+    asked.at(ms(10_000_000));
+    assert!(
+        !asked.sender.gave_up() && !asked.sender.poll_at().is_never(),
+        "the standards' timer never gives up"
+    );
+}
+
 /// RFC 9293 §3.8.6: what is resent into a window that was taken back asks whether it has opened, and is answered.
 #[test]
 fn a_receiver_that_takes_its_window_back_and_answers_is_not_given_up() {

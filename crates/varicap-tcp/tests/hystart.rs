@@ -7,7 +7,7 @@ use varicap_tcp::congestion::{CubicConfig, Hystart, PlusPlusConfig, RenoConfig};
 use varicap_tcp::{Congestion, Pacing, PacingRatios, Recovery, Sender, TcpConfig};
 use varicap_units::{Rate, Time};
 
-/// What paces a connection.
+/// The reason for which a connection is paced.
 #[derive(Clone, Copy, Debug)]
 enum Paced {
     No,

@@ -157,11 +157,11 @@ proptest! {
                 most = most.max(flight);
             }
             let in_slow_start = script.sender.ssthresh().is_none_or(|ssthresh| before < ssthresh.as_u64());
-            // What is left of a segment counts as room that was used.
+            // The rest of a segment counts as room that was used.
             let limit = if in_slow_start { 2 * most } else { most + MSS } + MSS;
             let cwnd = script.sender.cwnd().as_u64();
             prop_assert!(cwnd <= limit.max(before), "{cwnd} after {before}, maxFS {most}, {:?}", config.congestion);
-            // What is left over is acknowledged, too.
+            // The rest is acknowledged, too.
             while script.sender.counters().acked_bytes < script.sender.sent() {
                 let sent = script.sender.sent();
                 most = most.max(sent - script.sender.counters().acked_bytes);

@@ -6,12 +6,10 @@ use std::path::Path;
 use crate::error::{Step, TestbedError};
 use crate::sys;
 
-/// Gives a guest that has just been booted what the engine needs of a system: `/proc`, `/sys`, `/dev`, and somewhere to
-/// write.
+/// Gives a guest that has just been booted what the engine needs of a system: `/proc`, `/sys` and `/dev`. All else is the
+/// host's.
 pub fn settle() -> Result<(), TestbedError> {
-    for (kind, place) in
-        [(c"proc", c"/proc"), (c"sysfs", c"/sys"), (c"devtmpfs", c"/dev"), (c"tmpfs", c"/run")]
-    {
+    for (kind, place) in [(c"proc", c"/proc"), (c"sysfs", c"/sys"), (c"devtmpfs", c"/dev")] {
         match sys::mount(kind, place) {
             // The kernel has mounted it itself.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}

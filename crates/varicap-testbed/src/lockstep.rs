@@ -54,7 +54,10 @@ pub(crate) fn prepare(
         endpoints.watch_tun(tun, port)?;
         largest = largest.max(tun.mtu as usize);
     }
-    let ring = Ring::new().step("make an io_uring")?;
+    let mut ring = Ring::new().step("make an io_uring")?;
+    for tun in emulator.tuns() {
+        ring.try_on(tun).step("try an io_uring")?;
+    }
     let buffers = vec![vec![0; largest]; READS_OF_ALL];
     Ok(Desk { ring, released: Vec::new(), buffers })
 }

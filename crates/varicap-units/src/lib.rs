@@ -13,6 +13,7 @@ mod parse;
 pub mod part;
 mod rate;
 mod rng;
+pub mod room;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod stream_name;

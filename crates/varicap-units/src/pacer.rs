@@ -30,7 +30,7 @@ impl Pacer {
             return if rate == Rate::ZERO { Span::MAX } else { Span::ZERO };
         }
         let rate = rate.as_bps();
-        // What a higher rate has left over may be more than a nanosecond's work at this one.
+        // The rest that a higher rate has left may be more than a nanosecond's work at this one.
         let surplus = if self.surplus < rate { self.surplus } else { 0 };
         if work <= surplus {
             self.surplus = surplus - work;

@@ -83,6 +83,13 @@ pub trait Part {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::AsWritten
     }
+
+    /// Whether a run of the simulator draws random numbers for it, or may: a part from outside may draw what it likes.
+    /// Where no part does, all runs are one; [`Streams::silent`](crate::Streams::silent) asserts that none has been
+    /// forgotten.
+    fn draws(&self) -> bool {
+        false
+    }
 }
 
 /// The registry of a kind of part: generates the enum of configurations that a scenario file chooses from, the names, and
@@ -141,6 +148,10 @@ macro_rules! parts {
             fn on_kernel(&self) -> $crate::part::OnKernel {
                 self.chosen().on_kernel()
             }
+
+            fn draws(&self) -> bool {
+                self.chosen().draws()
+            }
         }
     };
 }
@@ -157,12 +168,20 @@ impl Part for Span {
     }
 }
 
-impl Part for Probability {}
+impl Part for Probability {
+    fn draws(&self) -> bool {
+        self.get() > 0.0 && self.get() < 1.0
+    }
+}
 
 /// A part that someone else answers for, by its name: whoever hands it over to a run, or a kernel that has one.
 impl Part for String {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::Named(self.clone())
+    }
+
+    fn draws(&self) -> bool {
+        true
     }
 }
 

@@ -11,12 +11,30 @@ use crate::{Span, Time};
 pub struct Streams {
     seed: u64,
     replication: u64,
+    #[cfg(debug_assertions)]
+    is_silent: bool,
 }
 
 impl Streams {
     /// The streams of the given replication, for `seed`.
     pub const fn new(seed: u64, replication: u64) -> Streams {
-        Streams { seed, replication }
+        Streams {
+            seed,
+            replication,
+            #[cfg(debug_assertions)]
+            is_silent: false,
+        }
+    }
+
+    /// The same of a run of which no part [draws](crate::part::Part::draws): where assertions are on, one that does
+    /// panics.
+    #[cfg_attr(not(debug_assertions), expect(clippy::unused_self, reason = "what is asserted"))]
+    pub const fn silent(self) -> Streams {
+        Streams {
+            #[cfg(debug_assertions)]
+            is_silent: true,
+            ..self
+        }
     }
 
     /// The stream of the component called `name`; the same name gives the same draws on any machine.
@@ -25,18 +43,28 @@ impl Streams {
         let mut state = [0u8; 32];
         state[..16].copy_from_slice(&xxh3_128_with_seed(&key, self.seed).to_le_bytes());
         state[16..].copy_from_slice(&xxh3_128_with_seed(&key, !self.seed).to_le_bytes());
-        Stream(Pcg64Dxsm::from_seed(state))
+        Stream {
+            numbers: Pcg64Dxsm::from_seed(state),
+            #[cfg(debug_assertions)]
+            is_silent: self.is_silent,
+        }
     }
 }
 
 /// The random numbers of one component: PCG64-DXSM, the same on any machine.
 #[derive(Clone, Debug)]
-pub struct Stream(Pcg64Dxsm);
+pub struct Stream {
+    numbers: Pcg64Dxsm,
+    #[cfg(debug_assertions)]
+    is_silent: bool,
+}
 
 impl Stream {
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        #[cfg(debug_assertions)]
+        assert!(!self.is_silent, "a part of the scenario draws, and does not say so");
+        self.numbers.next_u64()
     }
 
     /// A number uniform on [0, 1), with 53 random bits.
@@ -51,6 +79,11 @@ impl Stream {
 
     /// True with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
+        // What is certain takes a number like all else, so that those that follow are the same.
+        #[cfg(debug_assertions)]
+        if self.is_silent && (p <= 0.0 || p >= 1.0) {
+            return p >= 1.0;
+        }
         self.uniform() < p
     }
 
@@ -75,9 +108,9 @@ impl Stream {
         radius * libm::cos(std::f64::consts::TAU * self.uniform())
     }
 
-    /// An instant uniform on [start, start + spread].
+    /// An instant uniform on [start, start + spread]; without a spread it is `start`, and nothing is drawn.
     pub fn start_within(&mut self, start: Time, spread: Span) -> Time {
-        start + self.uniform_span(spread)
+        if spread == Span::ZERO { start } else { start + self.uniform_span(spread) }
     }
 }
 
@@ -95,6 +128,14 @@ mod tests {
             draws,
             [6652609697463609510, 13018257022294782148, 4599367763464617381, 4603871106194958417]
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "draws, and does not say so")]
+    fn a_silent_stream_refuses_to_draw() {
+        let mut stream = Streams::new(1, 0).silent().stream("a");
+        assert!(stream.chance(1.0) && !stream.chance(0.0));
+        stream.bits();
     }
 
     #[test]

@@ -14,6 +14,7 @@ import typer
 import varicap._core as _core
 from varicap import _interrupt
 from varicap._blas import one_thread
+from varicap._folders import FolderError
 from varicap.cli._plain import convert_plainly
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes, say
@@ -154,6 +155,8 @@ def _run() -> NoReturn:
         fail(str(error), MACHINE_LACKS)
     except _core.RunError as error:
         fail(f"the run failed: {error}", RUN_FAILED)
+    except FolderError as error:
+        fail(str(error), USAGE)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), RUN_FAILED)
     sys.exit(OK)

@@ -8,19 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from varicap import units
+from varicap._files import write_whole
 from varicap.cli._quantities import option, quantity, reported, text
+from varicap.cli._trace_reading import read, understood
 from varicap.terminal import LARGEST_SEED, AsJson, Quiet, check_file, console, draw, echo, one_of, say, say_nothing
 
 if TYPE_CHECKING:
-    from varicap.traces import Fit, Trace
+    from varicap.traces import Fit, Reading, Trace
 
 _LAWS: tuple[Literal["slotted", "continuous"], ...] = ("slotted", "continuous")
 _LINKS = ("lte", "leo")
 
 
 def fit(
+    reading: "Reading",
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The trace, in any format.", show_default=False)],
-    slot: Annotated[str, typer.Option(help="Length of a slot: what varies faster is averaged.")] = "100 ms",
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            help="Length of a slot: what varies faster is averaged.",
+            show_default="100 ms, or a row of the log if that is longer",
+        ),
+    ] = None,
     states: Annotated[
         int | None, typer.Option(min=1, max=50, help="Number of states.", show_default="what the BIC chooses, up to 8")
     ] = None,
@@ -56,16 +65,16 @@ def fit(
             check_file(path)
     if figure is not None and figure.suffix.lower() not in (".pdf", ".svg", ".png"):
         raise typer.BadParameter(f"`{figure}` does not end in .pdf, .svg, .png", param_hint="--figure")
-    slot_s = quantity("--slot", units.seconds, slot)
-    loaded = reported(lambda: traces.load(file))
+    slot_s = None if slot is None else quantity("--slot", units.seconds, slot)
+    loaded = read(file, reading)
+    understood(loaded, file, quiet or as_json)
     if like is not None:
         _link(loaded, one_of("link", like, list(_LINKS)), quantity("--interval", units.seconds, interval), as_json)
         return
     found = reported(lambda: traces.fit(loaded, slot_s, states, held_out=held_out, simulations=simulations, seed=seed))
     capacity = f"capacity = {found.to_toml(kind)}"
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(f"# varicap trace fit: {file.name}, slots of {slot_s:g} s\n{capacity}\n", encoding="utf-8")
+        write_whole(output, f"# varicap trace fit: {file.name}, slots of {found.slot_s:g} s\n{capacity}\n")
     if as_json:
         echo(json.dumps({"file": str(file), **found.to_dict()}, ensure_ascii=False))
     elif not quiet:

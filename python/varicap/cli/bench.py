@@ -25,6 +25,9 @@ def bench(
     ] = False,
     timers: Annotated[bool, typer.Option("--timers", help="What timers cost instead, here and in the kernel.")] = False,
     ack_every: Annotated[int, typer.Option(min=1, max=MOST_COUNTED, help="Its packets per acknowledgement.")] = 2,
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="How fast the kernel engine is in simulated time instead, on one core.")
+    ] = False,
     environments: Annotated[
         int | None,
         typer.Option(
@@ -41,7 +44,12 @@ def bench(
     from varicap.machine import bench as workloads
     from varicap.machine import instructions
 
-    kinds = {"--flows": flows is not None, "--timers": timers, "--environments": environments is not None}
+    kinds = {
+        "--flows": flows is not None,
+        "--timers": timers,
+        "--kernel": kernel,
+        "--environments": environments is not None,
+    }
     asked = [option for option, given in kinds.items() if given]
     if len(asked) > 1:
         raise typer.BadParameter("each measures something else: one at a time", param_hint=" and ".join(asked))
@@ -50,6 +58,9 @@ def bench(
         raise typer.BadParameter(f"is for the standard workloads{own}", param_hint="--quick")
     if timers:
         _show_timers(workloads.timers(), as_json)
+        return
+    if kernel:
+        _show_guests(as_json)
         return
     if environments is not None:
         _show_environments(environments, as_json)
@@ -64,6 +75,23 @@ def bench(
             _print_bench(measured[-1], heading=len(measured) == 1)
     if as_json:
         typer.echo(json.dumps({"workloads": measured}))
+
+
+def _show_guests(as_json: bool) -> None:
+    from varicap.machine import guest_speed
+
+    measured = []
+    if not as_json:
+        typer.echo(
+            "| kernel | rate [Mb/s] | flows | simulated s/CPU s | CPU s to boot | MB |\n|---|---|---|---|---|---|"
+        )
+    for one in guest_speed.measurements():
+        measured.append(one)
+        if not as_json:
+            cells = (one["kernel"], one["rate_mbps"], one["flows"], f"{one['simulated_s_per_cpu_s']:.3g}")
+            typer.echo(f"| {' | '.join(map(str, cells))} | {one['boot_cpu_s']:.2f} | {one['peak_mb']:.0f} |")
+    if as_json:
+        typer.echo(json.dumps({"guests": measured}))
 
 
 def _show_environments(count: int, as_json: bool) -> None:

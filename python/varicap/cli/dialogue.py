@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from varicap._files import UnreadableError, read_whole
-from varicap.terminal import OK, RUN_FAILED, USAGE, AsJson, Quiet, echo, fail, overrides, say
+from varicap._files import UnreadableError, files_below, read_whole
+from varicap._limits import MAX_MEMORY, MAX_TIME
+from varicap.terminal import OK, RUN_FAILED, USAGE, AsJson, MaxMemory, Quiet, echo, fail, overrides, say
 
 if TYPE_CHECKING:
     from varicap.parts.dialogue import Dialogue
@@ -56,14 +57,17 @@ def dialogue(
     timelines: Annotated[
         bool, typer.Option("--timelines", help="Show the timelines of each difference, not only of a single file.")
     ] = False,
+    max_memory: MaxMemory = MAX_MEMORY,
+    max_time: Annotated[str, typer.Option("--max-time", help="Stop a script that takes longer.")] = MAX_TIME,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Play scripts in packetdrill's language against the simulated endpoints, and show the first difference.
 
-    Exits with 1 if a script differs, with 2 if one cannot be read; a script that needs what varicap does not have is
-    skipped.
+    Exits with 1 if a script differs, with 2 if one cannot be read or takes more than it may; a script that needs what
+    varicap does not have is skipped.
     """
+    from varicap._core import LimitError
     from varicap.parts.dialogue import ScriptError
     from varicap.parts.dialogue import dialogue as play
     from varicap.units import seconds
@@ -80,8 +84,8 @@ def dialogue(
     unread: list[str] = []
     for file in _scripts(files):
         try:
-            played.append(play(file, tolerance=tolerance, **tcp))
-        except (ScriptError, UnreadableError) as error:
+            played.append(play(file, tolerance=tolerance, max_memory=max_memory, max_time=max_time, **tcp))
+        except (ScriptError, UnreadableError, LimitError) as error:
             unread.append(str(error))
             if not as_json:
                 say(str(error))
@@ -134,7 +138,7 @@ def _show_ignored(played: list["Dialogue"]) -> None:
 def _scripts(files: list[Path]) -> list[Path]:
     found = []
     for file in files:
-        inside = sorted(path for path in file.rglob("*.pkt") if not path.is_dir()) if file.is_dir() else [file]
+        inside = files_below(file, ".pkt") if file.is_dir() else [file]
         if not inside:
             fail(f"{file}: a folder without scripts (*.pkt)", USAGE)
         if not file.exists():

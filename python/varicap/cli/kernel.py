@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from varicap.kernels import Kernel
 
 commands = typer.Typer()
-group = typer.Typer(no_args_is_help=True)
+group = typer.Typer(
+    no_args_is_help=True,
+    help="Linux kernels for simulated time: built from a package or a source tree, listed, removed.",
+)
 commands.add_typer(group, name="kernel")
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from varicap.report.printable import printable
+from varicap._files import write_whole
+from varicap._printable import printable
 from varicap.terminal import MOST_RUNS, USAGE, Quiet, check_file, draw, fail, one_of, print_tables, say, say_nothing
 
 if TYPE_CHECKING:
@@ -207,8 +208,7 @@ def _write(text: str, output: Path | None) -> None:
         # A pipe gets what a file would; a terminal nothing that it would obey.
         typer.echo(printable(text, lines=True) if sys.stdout.isatty() else text, nl=False)
     else:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8", newline="\n")
+        write_whole(output, text)
 
 
 def _tables(folder: Path, differ: bool, against: str | None) -> "list[tuple[str, Sequence[str], list[list[str]]]]":

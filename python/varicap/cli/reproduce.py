@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from varicap._folders import Folder
 from varicap.terminal import (
     BREACH,
     MACHINE_LACKS,
@@ -72,6 +73,7 @@ def reproduce(
     if key == "all" and figure is not None:
         raise typer.BadParameter("a figure is of one paper, not of `all`", param_hint="FIGURE")
     check_folder(output)
+    _refuse_foreign(output, chosen)
     share = None if precision is None else share_of(precision)
     done = []
     for one in chosen:
@@ -87,6 +89,20 @@ def reproduce(
         (say_nothing if quiet else say)(f"{claim.claim.id}: {claim.verdict}, on record as {claim.claim.expect}")
     if strict and surprises:
         raise typer.Exit(BREACH)
+
+
+def _refuse_foreign(output: Path, keys: list[str]) -> None:
+    """Raise `FolderError` for a link among the pages, before anything is measured for them."""
+    if not output.is_dir():
+        return
+    with Folder(output) as folder:
+        folder.is_file("index.html")
+        for key in keys:
+            if folder.is_folder(key):
+                with folder.within(key) as of_paper:
+                    for name in of_paper.names():
+                        if name.endswith((".html", ".json", ".png")):
+                            of_paper.is_file(name)
 
 
 def _list_papers(known: "list[Paper]", as_json: bool) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -287,6 +288,10 @@ def _report_precision(result: "Result", wanted: float, max_seeds: int, report: C
     from varicap.engines.precision import precision_of
 
     reached = precision_of(result.summary)
+    if isinf(reached):
+        agree = "agree in a goodput or a utilisation, which says nothing of others"
+        report(f"{result.runs} runs {agree}: not the {100 * wanted:g} % of --precision")
+        return
     short = "" if reached <= wanted else f": not the {100 * wanted:g} % of --precision, with {max_seeds} --max-seeds"
     report(f"{result.runs} runs: the widest interval is ± {100 * reached:.3g} % of its mean{short}")
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from varicap import units
+from varicap._files import write_whole
 from varicap.cli._quantities import option, quantities, quantity, reported, text
 from varicap.cli._trace_fit import fit
+from varicap.cli._trace_reading import read, understood, with_reading
 from varicap.cli._trace_trains import trains
 from varicap.terminal import (
     LARGEST_SEED,
@@ -28,7 +30,7 @@ from varicap.terminal import (
 from varicap.traces.parameters import Cells, Cellular, Satellite
 
 if TYPE_CHECKING:
-    from varicap.traces import Delays, Format, Trace
+    from varicap.traces import Delays, Format, Reading, Trace
 
 commands = typer.Typer()
 trace = typer.Typer(no_args_is_help=True, help="Capacity traces: described, converted, generated, drawn.")
@@ -39,7 +41,7 @@ commands.add_typer(trace, name="trace")
 Files: TypeAlias = Annotated[
     list[Path],
     typer.Argument(
-        metavar="FILE…", help="Opportunities (Mahimahi), rates (CSV), or a pair of LeoReplayer.", show_default=False
+        metavar="FILE…", help="Logs in any form: tables, JSON, captures, Mahimahi's, LeoReplayer's.", show_default=False
     ),
 ]
 Output: TypeAlias = Annotated[
@@ -55,8 +57,13 @@ Seed: TypeAlias = Annotated[
 ]
 
 
-@trace.command(epilog="Example: varicap trace info examples/traces/lte-like.down examples/traces/lte-like.up")
+@trace.command(
+    epilog="Examples: varicap trace info examples/traces/lte-like.down examples/traces/lte-like.up | "
+    "varicap trace info drive.csv --columns time=Timestamp,rate=DL:kbit/s --gaps outage"
+)
+@with_reading
 def info(
+    reading: "Reading",
     files: Files,
     step: Annotated[str, typer.Option(help="Rates are means over so much time.")] = "100 ms",
     outage: Annotated[str, typer.Option(help="The shortest time without capacity that counts.")] = "100 ms",
@@ -75,14 +82,16 @@ def info(
     if output is not None:
         check_file(output)
     step_s, outage_s = quantity("--step", units.seconds, step), quantity("--outage", units.seconds, outage)
-    loaded = {str(file): reported(partial(traces.load, file)) for file in files}
+    loaded = {str(file): read(file, reading) for file in files}
     found = {name: reported(partial(traces.info, each, step_s, outage_s)) for name, each in loaded.items()}
     numbers = [{"file": name, **each.to_dict()} for name, each in found.items()]
     if output is not None:
-        output.write_text(json.dumps(numbers, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_whole(output, json.dumps(numbers, ensure_ascii=False) + "\n")
     if as_json:
         echo(json.dumps(numbers, ensure_ascii=False))
         return
+    for name, each in loaded.items():
+        understood(each, name, is_quiet=False)
     terminal = console()
     for part in report.parts(found):
         headings, rows = report.table(part)
@@ -98,7 +107,9 @@ def info(
     epilog="Examples: varicap trace convert lte.down -o lte.csv --step '50 ms' | "
     "varicap trace convert rates.csv -o rates.down | varicap trace convert bw_1.txt -o starlink.csv"
 )
+@with_reading
 def convert(
+    reading: "Reading",
     source: Annotated[Path, typer.Argument(metavar="FILE", help="The trace, in any format.", show_default=False)],
     target: Annotated[
         Path | None, typer.Argument(metavar="NEW", help="The new file; or -o.", show_default=False)
@@ -125,7 +136,8 @@ def convert(
         raise typer.BadParameter("the new file is missing: -o FILE", param_hint="--output")
     check_file(new)
     step_s = quantity("--step", units.seconds, step)
-    loaded = reported(lambda: traces.load(source))
+    loaded = read(source, reading)
+    understood(loaded, source, quiet or as_json)
     if delay is not None:
         loaded = reported(lambda: traces.with_delay(loaded, _constant_delay(delay, loaded)))
     _save(loaded, new, to, as_json, quiet, step_s=step_s)
@@ -134,7 +146,9 @@ def convert(
 @trace.command(
     epilog="Example: varicap trace plot examples/traces/lte-like.down examples/traces/lte-like.up -o lte.pdf"
 )
+@with_reading
 def plot(
+    reading: "Reading",
     files: Files,
     output: Annotated[Path, typer.Option("-o", "--output", help="The file: its ending says pdf, svg or png.")] = Path(
         "trace.png"
@@ -145,14 +159,15 @@ def plot(
     quiet: Quiet = False,
 ) -> None:
     """Draw traces over each other: rates over time and their distribution, and delays and losses if there are any."""
-    from varicap import traces
     from varicap.report import traces as report
 
     if output.suffix.lower() not in (".pdf", ".svg", ".png"):
         raise typer.BadParameter(f"`{output}` does not end in .pdf, .svg, .png", param_hint="--output")
     check_file(output)
     step_s = None if step is None else quantity("--step", units.seconds, step)
-    loaded = {str(file): reported(partial(traces.load, file)) for file in files}
+    loaded = {str(file): read(file, reading) for file in files}
+    for file, each in loaded.items():
+        understood(each, file, quiet)
     names = _short(list(loaded))
     draw(
         lambda: reported(lambda: report.figure(dict(zip(names, loaded.values(), strict=True)), step_s)),
@@ -164,7 +179,7 @@ def plot(
 trace.command(
     epilog="Examples: varicap trace fit lte.down --simulations 40 --figure fit.pdf | "
     "varicap trace fit bw_1.txt --like leo"
-)(fit)
+)(with_reading(fit))
 trace.command(epilog="Example: varicap trace trains lte.down --share '40 %' -o lte.trains")(trains)
 
 
@@ -325,6 +340,9 @@ def _save(
         files = ", ".join(str(path) for path in written[:-1])
         files = f"{files} and {written[-1]}" if files else str(written[-1])
         say(f"wrote {files}: {made.duration_s:g} s, {mean / 1e6:.3g} Mb/s on average")
+        lost = [name for name, each in (("delays", made.delay), ("losses", made.loss)) if each is not None]
+        if form == "mahimahi" and lost:
+            say(f"{' and '.join(lost)} are not in it: Mahimahi's format has none, a CSV (`--to csv`) would keep them")
         say(f'in a scenario: capacity = {{ {key} = {{ file = "{written[0]}" }} }}')
         for beside, file in (("delay", delays), ("loss", losses)):
             if file is not None:

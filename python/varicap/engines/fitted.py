@@ -10,7 +10,7 @@ trace, and these two are compared as independent samples.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -299,7 +299,8 @@ def _fit(
 
     kind = "opportunities" if "opportunities" in capacity else "trace"
     asked = capacity[kind]
-    trace = traces.load(files[asked["file"]])
+    keys = {each.name: asked[each.name] for each in fields(traces.Reading) if each.name in asked}
+    trace = traces.load(files[asked["file"]], traces.Reading(**keys))
     if not asked["repeat"]:  # it has a time as its offset then
         left_s = trace.duration_s - units.seconds(asked["offset"]["at"])
         if duration_s > left_s:

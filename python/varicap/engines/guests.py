@@ -1,8 +1,8 @@
 """Guests: kernels whose time is simulated, each a process that runs one replication; several go side by side.
 
 A guest is User-mode Linux, an ordinary process: no root, no namespaces and no devices of the host.  It sees the host's
-files, read-only, and runs `kernel_guest`.  It dies with this process, and leaves nothing: its memory is nobody's file, and
-what it says goes through pipes.
+files, read-only, and runs `kernel_guest`.  It dies with this process, and leaves nothing: its memory is nobody's file,
+and what it says goes through pipes.
 """
 
 import hashlib
@@ -47,7 +47,8 @@ class Guest:
             arguments=("-I", "-S", "-B", kernel_guest.__file__, _core.__file__),
             seed=_seed(request["seed"], replication),
             memory=MEMORY,
-            options=(f"dsp=/proc/self/fd/{asks}",),
+            # What the kernel and Python say before they end goes to this process.
+            options=(f"dsp=/proc/self/fd/{asks}", "con0=null,fd:2"),
         )
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the kernel that was built
@@ -68,7 +69,7 @@ class Guest:
             os.close(answered)
         data = marshal.dumps({**request, "replication": replication, "answers": f"/proc/self/fd/{answered}"})
         # What is longer than a pipe holds waits for the guest; one that has ended already says why.
-        with open(to_guest, "wb") as asking, suppress(BrokenPipeError):  # noqa: PTH123
+        with os.fdopen(to_guest, "wb") as asking, suppress(BrokenPipeError):
             asking.write(len(data).to_bytes(8, "little") + data)
 
     def messages(self) -> Iterator[Message]:

@@ -1,10 +1,11 @@
 """The kernel engine: a scenario's flows as Linux's own TCP, over the simulator's links.
 
 In simulated time each run has a kernel of its own, one that `varicap kernel build` made, as an ordinary process
-(`varicap.engines.guests`): the same run gives the same bytes, however busy the machine is, and needs no rights.  In real
-time it is the kernel that runs here: each run goes in a process of its own, which the kernel kills if this one dies; its
-network namespaces and devices go with it.  No root is needed, except for congestion controls that are brought into the
-kernel (``ratcp``); with root the emulator also goes before other programs, which makes it more exact.
+(`varicap.engines.guests`): the same run gives the same bytes, however busy the machine is, and needs no rights.
+
+In real time it is the kernel that runs here: each run goes in a process of its own, which the kernel kills if this one
+dies; its network namespaces and devices go with it.  No root is needed, except for congestion controls that are brought
+into the kernel (``ratcp``); with root the emulator also goes before other programs, which makes it more exact.
 """
 
 import json
@@ -12,7 +13,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -76,8 +77,8 @@ def run(
     call gives the same bytes.  In real time runs of the kernel that runs here, by default one, go one after the other;
     the summary's ``fidelity`` says how exactly time was kept, and whether the runs are valid.  In both it says what the
     kernel does otherwise than the scenario says.  `live` is called with the state of the run (see `varicap.watch`).
-    `packets` logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs that
-    would need more than `max_memory` or `max_time`, all together, are refused, and stopped when they do so:
+    `packets` logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs
+    that would need more than `max_memory` or `max_time`, all together, are refused, and stopped when they do so:
     `LimitError`, or `varicap.errors.StoppedRunsError` with the result of those that were finished; in simulated time
     they are the memory and the processor time of all guests.  A `folder` keeps finished runs while others go on, as
     `varicap.engines.sim.run` says.  Raises `NotApplicableError` with key, value and reason where the kernel cannot do
@@ -125,7 +126,8 @@ def run(
         asked = {
             "scenario": loaded.to_json(),
             "name": loaded.name,
-            "base_dir": loaded.base_dir,
+            # A guest begins in another folder.
+            "base_dir": os.path.abspath(loaded.base_dir),  # noqa: PTH100 - links stay as they are
             "seed": base_seed,
             "mode": kernel,
             "live": live is not None,
@@ -192,6 +194,8 @@ def probe() -> list[tuple[str, str | None, str]]:
 
 
 Message: TypeAlias = dict[str, Any]
+Messages: TypeAlias = Generator[tuple[int, Message], None, None]
+"""What is said of runs under way, each message with the replication."""
 
 
 def _in_real_time(
@@ -200,7 +204,7 @@ def _in_real_time(
     recorded_below: tuple[int, int],
     max_memory: str | None,
     budget: _core.Budget,
-) -> Iterator[tuple[int, Message]]:
+) -> Messages:
     """Run replications one after the other: what the process says that does so, each with the replication."""
     request = {
         **asked,
@@ -224,7 +228,7 @@ def _in_guests(
     recorded_below: tuple[int, int],
     jobs: int,
     look: Callable[[float, int], None],
-) -> Iterator[tuple[int, Message]]:
+) -> Messages:
     """Run replications in guests, `jobs` at a time: what they say, each with the replication."""
 
     def request(replication: int) -> dict[str, Any]:
@@ -241,7 +245,7 @@ def _in_guests(
 def _collected(
     scenario: _core.Scenario,
     count: int,
-    messages: Iterator[tuple[int, Message]],
+    messages: Messages,
     report: Callable[[float, int], None],
     keep: Callable[[list[tuple[int, bytes]]], None] | None,
     live: watch.Watch | None,

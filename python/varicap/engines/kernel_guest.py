@@ -1,10 +1,12 @@
 """The first process of a guest: runs one replication in simulated time, and ends the guest.
 
-It is started by a kernel that has just been booted, by the path of this file, and has no varicap but the extension module
-beside it: what is not imported need not be read through the guest, which takes longer than on the host.  Messages go
-over two pipes of the host, by the host audio driver of User-mode Linux, which reads and writes what its parameter names:
+It is started by a kernel that has just been booted, by the path of this file, and has no varicap but the extension
+module: what is not imported need not be read through the guest, which takes longer than on the host.  Messages go over
+two pipes of the host, by the host audio driver of User-mode Linux, which reads and writes what its parameter names:
 simulated time stands still meanwhile, so that nothing depends on how fast the host is.
 """
+
+from __future__ import annotations
 
 import marshal
 import os
@@ -12,38 +14,48 @@ import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _DEVICE = "/dev/dsp"
 _PARAMETER = "/sys/module/hostaudio/parameters/dsp"
 _PIECE = 65_536
 
 
-def _core(path):  # noqa: ANN001, ANN202 - see above
-    loader = ExtensionFileLoader("varicap._core", path)
-    module = module_from_spec(spec_from_loader("varicap._core", loader))
-    loader.exec_module(module)
+def _extension(path: str) -> Any:
+    """The module ``varicap._core``, in a package of which nothing else is imported unless it asks for it."""
+    package = type(sys)("varicap")
+    package.__path__ = [os.path.dirname(path)]  # noqa: PTH120 - as below
+    sys.modules["varicap"] = package
+    spec = spec_from_loader("varicap._core", ExtensionFileLoader("varicap._core", path))
+    assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - for mypy
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 
-def _received():  # noqa: ANN202
+def _received() -> dict[str, Any]:
     """The request: its length in eight bytes, and the request."""
     device = os.open(_DEVICE, os.O_RDONLY)
     data = b""
     while len(data) < 8 or len(data) < 8 + int.from_bytes(data[:8], "little"):
         data += os.read(device, _PIECE)
     os.close(device)
-    return marshal.loads(data[8:])  # noqa: S302 - of the process that started this guest
+    request: dict[str, Any] = marshal.loads(data[8:])  # noqa: S302 - of the process that started this guest
+    return request
 
 
-def main():  # noqa: ANN201
+def main() -> None:
     """Serve the request."""
-    core = _core(sys.argv[1])
+    core = _extension(sys.argv[1])
     core.kernel_settle()
     request = _received()
-    with open(_PARAMETER, "w") as parameter:  # noqa: PTH123
+    with open(_PARAMETER, "w", encoding="ascii") as parameter:  # noqa: PTH123 - pathlib need not be read
         parameter.write(request["answers"])
     device = os.open(_DEVICE, os.O_WRONLY)
 
-    def send(message):  # noqa: ANN001, ANN202
+    def send(message: dict[str, Any]) -> None:
         data = marshal.dumps(message)
         data = len(data).to_bytes(8, "little") + data
         for start in range(0, len(data), _PIECE):
@@ -67,7 +79,7 @@ def main():  # noqa: ANN201
         send({"data": data})
     except (core.KernelCannotError, core.KernelLacksError, core.RunError, core.ScenarioError) as error:
         send({"error": type(error).__name__, "text": str(error)})
-    except BaseException as error:
+    except BaseException as error:  # nobody else would hear of it
         send({"error": "RunError", "text": f"{type(error).__name__}: {error}"})
     core.kernel_power_off()
 

@@ -1,31 +1,8 @@
 """The memory and the time that runs may take: refused beforehand by an estimate, and kept while they run."""
 
 import varicap._core as _core
-
-MAX_MEMORY = "4 GB"
-"""What runs may add to the memory of the process, unless they are given more or less."""
-
-MAX_TIME = "1 h"
-"""The time that runs may take on the clock, unless they are given more or less."""
-
-
-def budget_for(
-    scenario: _core.Scenario,
-    max_memory: str | None,
-    max_time: str | None,
-    *,
-    runs: int,
-    jobs: int,
-    series: int = 0,
-    packets: int = 0,
-) -> _core.Budget:
-    """A budget that begins now; raises `LimitError` if `runs` runs, `jobs` at a time (0: all cores), would exceed it.
-
-    `series` and `packets` are the numbers of runs that record them.
-    """
-    budget = _core.Budget(max_memory, max_time)
-    refuse(budget, scenario, runs=runs, jobs=jobs, series=series, packets=packets)
-    return budget
+from varicap._limits import MAX_MEMORY as MAX_MEMORY
+from varicap._limits import MAX_TIME as MAX_TIME
 
 
 def refuse(
@@ -38,7 +15,10 @@ def refuse(
     packets: int = 0,
     real_time: bool = False,
 ) -> None:
-    """Raise `LimitError` if `runs` runs would exceed a budget by an estimate, in real time or as fast as they can."""
+    """Raise `LimitError` if `runs` runs, `jobs` at a time (0: all cores), would exceed a budget by an estimate.
+
+    They go in real time, or as fast as they can; `series` and `packets` are the numbers of runs that record them.
+    """
     budget.check(
         scenario,
         runs=min(runs, 2**32 - 1),

@@ -1,11 +1,11 @@
 """Replications, repeated until the intervals are as narrow as they were asked to be."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
+from math import inf, isinf
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 import varicap._core as _core
 from varicap.errors import InterruptedRuns, StoppedRunsError
 from varicap.results.manifest import Request, Which
-from varicap.results.pieces import UNFINISHED
 from varicap.results.result import Result
-from varicap.results.unfinished import Unfinished, plan_of
+from varicap.results.unfinished import Unfinished, is_unfinished, plan_of
 
 Batch: TypeAlias = Callable[[int, int, int, int], _core.Results]
 """Runs replications: the first, how many, how many are done, and how many are foreseen."""
@@ -100,7 +99,7 @@ def keeping(
 
     A run that is alone only takes up what is there.
     """
-    if folder is None or (is_alone and not os.path.lexists(Path(folder) / UNFINISHED)):
+    if folder is None or (is_alone and not is_unfinished(Path(folder))):
         yield None
         return
     request = asked()
@@ -172,7 +171,10 @@ def below(which: Which, end: int) -> int:
 
 
 def precision_of(summary: dict[str, Any]) -> float:
-    """The widest interval of goodput and utilisation: how far it reaches from its mean, as a share of that."""
+    """The widest interval of goodput and utilisation: how far it reaches from its mean, as a share of that.
+
+    It is infinite where there is none, or where it has no width only because the runs agree.
+    """
     return _widest(summary)
 
 
@@ -182,12 +184,15 @@ def more_runs(widest: float, precision: float, runs: int) -> int:
         return 0
     if runs < 3:
         return 3 - runs + 2  # the interval of two runs says next to nothing
+    if isinf(widest):
+        return 0  # runs that agree may never differ: there is no number that would do
     # At most as many again: the estimate itself is rough.
     return max(1, min(runs, round(runs * ((widest / precision) ** 2 - 1))))
 
 
 def _widest(summary: dict[str, Any]) -> float:
-    return max((_relative_reach(interval) for interval in _watched(summary)), default=0.0)
+    is_exact = summary["exact"]
+    return max((_relative_reach(interval, is_exact) for interval in _watched(summary)), default=0.0)
 
 
 def _watched(summary: dict[str, Any]) -> Iterable[dict[str, float | None]]:
@@ -197,10 +202,10 @@ def _watched(summary: dict[str, Any]) -> Iterable[dict[str, float | None]]:
         yield link["utilisation"]
 
 
-def _relative_reach(interval: dict[str, float | None]) -> float:
+def _relative_reach(interval: dict[str, float | None], is_exact: bool) -> float:
     mean, low, high = interval["mean"], interval["lo"], interval["hi"]
     if mean is None or mean == 0.0:
         return 0.0
-    if low is None or high is None:
-        return float("inf")
+    if low is None or high is None or (low == high and not is_exact):
+        return inf
     return max(high - mean, mean - low) / abs(mean)

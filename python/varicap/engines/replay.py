@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import varicap._core as _core
 from varicap.engines import run
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import MachineLacksError
-from varicap.results.manifest import ManifestError, read_manifest, values_sha256, with_traces_beside
+from varicap.results.manifest import ManifestError, read_manifest_file, values_sha256, with_traces_beside
+from varicap.results.tables import parquet
 from varicap.statistics import Progress
 
 
@@ -54,23 +54,24 @@ def replay(
     """
     path = Path(manifest)
     recorded = _read(path)
-    try:
-        scenario = load(with_traces_beside(path, recorded), base_dir=path.parent)
-    except _core.ScenarioError as error:
-        raise ManifestError(f"{path}: its scenario: {error}") from None
     options = _kernel(path, recorded)
-    result = run(
-        scenario,
-        **options,
-        seed=recorded["seed"],
-        seeds=recorded["runs"],
-        series=recorded["series"],
-        packets=recorded["packets"],
-        jobs=jobs,
-        max_memory=max_memory,
-        max_time=max_time,
-        progress=progress,
-    )
+    with with_traces_beside(path, recorded) as (written, base_dir):
+        try:
+            scenario = load(written, base_dir=base_dir)
+        except _core.ScenarioError as error:
+            raise ManifestError(f"{path}: its scenario: {error}") from None
+        result = run(
+            scenario,
+            **options,
+            seed=recorded["seed"],
+            seeds=recorded["runs"],
+            series=recorded["series"],
+            packets=recorded["packets"],
+            jobs=jobs,
+            max_memory=max_memory,
+            max_time=max_time,
+            progress=progress,
+        )
     tables = result.tables()
     comparisons = tuple(
         _compared(file, tables.get(file.removesuffix(".parquet")), digests)
@@ -100,14 +101,12 @@ def _compared(file: str, rows: pa.Table | None, digests: dict[str, Any]) -> Comp
     """A table of the repetition beside its digests; nothing is written, whatever the manifest calls it."""
     if rows is None:
         return Comparison(file, same_values=False, same_bytes=False)
-    sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink, compression="zstd")
-    same_bytes = hashlib.sha256(sink.getvalue()).hexdigest() == digests["sha256"]
+    same_bytes = hashlib.sha256(parquet(rows)).hexdigest() == digests["sha256"]
     return Comparison(file, values_sha256(rows) == digests["values_sha256"], same_bytes)
 
 
 def _read(path: Path) -> dict[str, Any]:
-    recorded = read_manifest(path)
+    recorded = read_manifest_file(path)
     if recorded["engine"] == "kernel" and recorded.get("guest") is None:
         raise ManifestError(f"{path}: a run in real time (engine kernel) cannot be repeated to the byte")
     if recorded["engine"] == "kernel" and recorded.get("kernel") not in ("classic", "stock"):

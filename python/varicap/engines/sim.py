@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import varicap._core as _core
-from varicap.engines.limits import MAX_MEMORY, MAX_TIME, budget_for
+from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
 from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.parts import policies
@@ -79,7 +79,8 @@ def run(
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
 
-    files = policies.supplied(loaded)
+    budget = _core.Budget(max_memory, max_time)
+    files = budget.watch(partial(policies.supplied, loaded))
     threads = jobs or (1 if controls or queues or files else 0)
     written = (*(controls or ()), *(queues or ()))
 
@@ -117,10 +118,9 @@ def run(
     is_alone = wanted == 1 and precision is None
     with keeping(None if written else folder, partial(asked, wanted), notify, is_alone=is_alone) as kept:
         missing = wanted if kept is None else max(1, len(set(range(wanted)) - kept.before.keys()))
-        budget = budget_for(
+        refuse(
+            budget,
             loaded,
-            max_memory,
-            max_time,
             runs=missing,
             jobs=threads,
             series=below(series, wanted),

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from varicap.kernels import sources, store, tree
@@ -53,17 +54,17 @@ def build(
     if name is not None and _NAME.fullmatch(name) is None:
         raise KernelBuildError(f"`{name}` is no name for a kernel: letters, digits and . _ + - only")
     compiler = _check_tools()
-    given = str(source or sources.PACKAGE)
+    given = str(source or store.PACKAGE)
     found = sources.of_package(given, say) if sources.looks_like_package(given) else sources.of_folder(Path(given), say)
     chosen = name or tree.version(found.folder)
     digest = digest_of(found, compiler)
     folder = store.home() / f"{chosen}-{digest}"
-    with store.locked(folder, lambda: say(f"another process builds {folder.name}; waiting")):
+    with store.locked(folder, lambda: say(f"another process builds {folder.name}; waiting")) as lock:
         there = store.read(folder)
         if there is not None:
             say(f"{folder.name} has been built before")
             return there
-        _compile(found, folder, jobs, say, progress)
+        _compile(found, _Room(folder, lock), jobs, say, progress)
         kernel = _described(found, folder, chosen, digest)
         _discard_drafts(folder)
         store.write(kernel)
@@ -109,22 +110,33 @@ def _check_tools() -> str:
     return said.splitlines()[0] if said else "gcc"
 
 
-def _compile(source: Source, folder: Path, jobs: int | None, say: Say, progress: Progress) -> None:
-    objects = folder / "build"
+@dataclass(frozen=True)
+class _Room:
+    """The folder of a kernel that is being built, and the lock on it, which whatever builds in there holds, too."""
+
+    folder: Path
+    lock: int
+
+    @property
+    def objects(self) -> Path:
+        return self.folder / "build"
+
+
+def _compile(source: Source, room: _Room, jobs: int | None, say: Say, progress: Progress) -> None:
+    folder, objects = room.folder, room.objects
     objects.mkdir(parents=True, exist_ok=True)
     laid = folder / ".laid"
     if not laid.exists():
-        clean = _clean(source.folder, folder, say)
-        tree.lay(clean, folder / "tree")
+        tree.lay(_clean(source.folder, room, say), folder / "tree")
         laid.touch()
     wanted = folder / "wanted.config"
     if not (objects / ".config").exists():
         wanted.write_text(_configuration(), encoding="utf-8")
-        _make(folder, ["allnoconfig"], {"KCONFIG_ALLCONFIG": str(wanted)})
+        _make(room, ["allnoconfig"], {"KCONFIG_ALLCONFIG": str(wanted)})
         _check_configuration(objects / ".config")
     count = jobs or os.cpu_count() or 1
     say(f"compiling {source.origin} ({count} at a time{', ccache' if shutil.which('ccache') else ''})")
-    _make(folder, [f"-j{count}", "linux", "modules_prepare"], {}, progress)
+    _make(room, [f"-j{count}", "linux", "modules_prepare"], {}, progress)
     # What the kernel has for modules: nothing is built as one, so that make says it nowhere else.
     shutil.copyfile(objects / "vmlinux.symvers", objects / "Module.symvers")
     shutil.copyfile(objects / "linux", folder / "linux.new")
@@ -132,15 +144,15 @@ def _compile(source: Source, folder: Path, jobs: int | None, say: Say, progress:
     (folder / "linux.new").replace(folder / "linux")
 
 
-def _clean(source: Path, folder: Path, say: Say) -> Path:
+def _clean(source: Path, room: _Room, say: Say) -> Path:
     """The source, or a clean copy of it if somebody has built in it."""
     if not any((source / left).exists() for left in (".config", "include/config", "arch/um/include/generated")):
         return source
-    copy = folder / "source"
+    copy = room.folder / "source"
     say(f"{source} has been built in; copying it")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(source, copy, symlinks=True, ignore=shutil.ignore_patterns(".git", "*.o", "*.a", "*.ko"))
-    _run(["make", "-C", str(copy), "ARCH=um", "mrproper"], {}, folder / "build.log", None)
+    _run(["make", "-C", str(copy), "ARCH=um", "mrproper"], {}, room, None)
     return copy
 
 
@@ -173,10 +185,17 @@ def _described(source: Source, folder: Path, name: str, digest: str) -> Kernel:
         digest=digest,
         origin=source.origin,
         built=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        controls=sorted(["reno", *(control.lower() for control in _CONTROL.findall(text) if control != "ADVANCED")]),
+        controls=sorted(["ratcp", "reno", *_controls(text)]),
         lacks=[option for option in _asked("wanted.config") if option not in set_],
         folder=folder,
     )
+
+
+def _controls(config: str) -> Iterator[str]:
+    """Names of congestion controls, which are those of their options but for one."""
+    for option in _CONTROL.findall(config):
+        if option != "ADVANCED":
+            yield {"HSTCP": "highspeed"}.get(option, option.lower())
 
 
 def _discard_drafts(folder: Path) -> None:
@@ -188,15 +207,16 @@ def _discard_drafts(folder: Path) -> None:
         (folder / "build" / name).unlink()
 
 
-def _make(folder: Path, goals: list[str], more: dict[str, str], progress: Progress | None = None) -> None:
+def _make(room: _Room, goals: list[str], more: dict[str, str], progress: Progress | None = None) -> None:
     cached = shutil.which("ccache") is not None
     compilers = ["CC=ccache gcc", "HOSTCC=ccache gcc"] if cached else []
-    command = ["make", "-C", str(folder / "tree"), "ARCH=um", f"O={folder / 'build'}", *compilers, *goals]
-    _run(command, more, folder / "build.log", progress)
+    command = ["make", "-C", str(room.folder / "tree"), "ARCH=um", f"O={room.objects}", *compilers, *goals]
+    _run(command, more, room, progress)
 
 
-def _run(command: list[str], more: dict[str, str], log: Path, progress: Progress | None) -> None:
+def _run(command: list[str], more: dict[str, str], room: _Room, progress: Progress | None) -> None:
     """Run make, count the objects it makes, and say why it failed if it did."""
+    log = room.folder / "build.log"
     lines: list[str] = []
     count = 0
     with (
@@ -209,7 +229,9 @@ def _run(command: list[str], more: dict[str, str], log: Path, progress: Progress
             text=True,
             errors="replace",
             env=environment(more),
-            start_new_session=True,
+            # Not a session: some systems weigh sessions, and this one may be meant to be nice.
+            process_group=0,
+            pass_fds=[room.lock],
         ) as make,
         _ended(make),
     ):
@@ -249,6 +271,8 @@ def environment(more: dict[str, str]) -> dict[str, str]:
         # Paths below the folder of kernels do not matter to ccache: a change of ours compiles little anew.
         "CCACHE_BASEDIR": str(store.home()),
         "CCACHE_NOHASHDIR": "true",
+        # It takes what the compiler itself says a file includes, rather than preprocess each file before.
+        "CCACHE_DEPEND": "true",
         "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
         "KBUILD_BUILD_USER": "varicap",
         "KBUILD_BUILD_HOST": "varicap",

@@ -13,9 +13,6 @@ from pathlib import Path
 from varicap.kernels import store, tree
 from varicap.kernels.errors import KernelBuildError
 
-PACKAGE = "linux-source-6.12"
-"""The package whose kernel is the default, and the one that the documents are about."""
-
 Say = Callable[[str], None]
 
 _PACKAGE = re.compile(r"linux-source-\d+\.\d+")

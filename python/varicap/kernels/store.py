@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from varicap._names import unknown
 from varicap.errors import MachineLacksError
@@ -20,6 +21,8 @@ FORM = 1
 RECORD = "kernel.json"
 """Written last: a folder that has it has a kernel."""
 BUILDS = "varicap kernel build"
+PACKAGE = "linux-source-6.12"
+"""The package whose kernel is the default, and the one that the documents are about."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +147,13 @@ def write(kernel: Kernel) -> None:
 
 
 def find(name: str | None = None) -> Kernel:
-    """The kernel of that name, or of that name and digest; by default the newest one from a distribution's package."""
+    """The kernel of that name, or of that name and digest; by default the newest of `PACKAGE`, or of any package."""
     known = installed()
     if not known:
         raise NoKernelError(f"no Linux kernel for simulated time has been built here: `{BUILDS}` builds one")
     if name is None:
-        chosen = [kernel for kernel in known if not kernel.origin.startswith("/")] or known
+        packaged = [kernel for kernel in known if not kernel.origin.startswith("/")]
+        chosen = [kernel for kernel in packaged if kernel.origin.startswith(f"{PACKAGE} ")] or packaged or known
     else:
         chosen = [kernel for kernel in known if name in (kernel.name, kernel.folder.name)]
     if not chosen:
@@ -161,7 +165,7 @@ def find(name: str | None = None) -> Kernel:
 
 
 def remove(name: str) -> list[Path]:
-    """Delete the kernels of that name, unfinished ones, too; gives their folders."""
+    """Delete the kernels of that name, unfinished ones, too, and unpacked sources of theirs; gives their folders."""
     folders = [path for path in _folders() if path.name == name or path.name.rpartition("-")[0] == name]
     if not folders:
         raise NoKernelError(unknown("kernel", name, sorted({path.name.rpartition("-")[0] for path in _folders()})))
@@ -170,7 +174,17 @@ def remove(name: str) -> list[Path]:
             # First what makes it one, so that nobody finds half of it.
             (folder / RECORD).unlink(missing_ok=True)
             shutil.rmtree(folder)
+            _lock_of(folder).unlink()
+    _forget_sources()
     return folders
+
+
+def _forget_sources() -> None:
+    """Delete unpacked packages that no kernel is of: the modules of a kernel need its source."""
+    needed = {(folder / "tree/Makefile").resolve().parent for folder in _folders()}
+    for source in (home() / SOURCES).glob("[!.]*"):
+        if source.resolve() not in needed:
+            shutil.rmtree(source)
 
 
 def _refuse(folder: Path) -> None:
@@ -187,23 +201,36 @@ SOURCES = "sources-unpacked"
 
 
 @contextlib.contextmanager
-def locked(folder: Path, busy: Callable[[], None]) -> Iterator[None]:
-    """Keep other processes out of a folder; `busy` is called if one is in there, and then it is waited for."""
-    lock = folder.with_name(f".{folder.name}.lock")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    except OSError as error:
-        raise MachineLacksError(f"{folder.parent}: cannot be written: {error.strerror}") from None
-    with file:
+def locked(folder: Path, busy: Callable[[], None]) -> Iterator[int]:
+    """Keep other processes out of a folder; `busy` is called if one is in there, and then it is waited for.
+
+    Gives the descriptor of the lock: processes that inherit it keep the folder, though this one may have been killed.
+    """
+    with _held(_lock_of(folder), busy) as file:
+        yield file.fileno()
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
+
+
+def _held(lock: Path, busy: Callable[[], None]) -> TextIO:
+    while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            busy()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def size(folder: Path) -> int:
-    """What a folder takes on the disk [B]."""
-    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = lock.open("w")
+        except OSError as error:
+            raise MachineLacksError(f"{lock.parent}: cannot be written: {error.strerror}") from None
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                busy()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Whoever had it may have deleted it with its folder.
+            if lock.exists() and lock.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()

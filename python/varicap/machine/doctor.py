@@ -84,7 +84,7 @@ def ceiling(rates_mbps: tuple[float, ...] = RATES_MBPS, report: Callable[[Held],
 
 def _measured(rates_mbps: tuple[float, ...]) -> Iterator[Held]:
     for rate in rates_mbps:
-        summary = kernel.run(_scenario(rate), kernel="stock").summary
+        summary = kernel.run(_scenario(rate), kernel="stock", clock="real").summary
         fidelity, link = summary["fidelity"], summary["links"][0]
         lateness = fidelity["lateness_ms"]
         yield Held(rate, link["utilisation"]["mean"], lateness["p99"], lateness["max"], fidelity["faults"])

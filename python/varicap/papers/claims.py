@@ -49,6 +49,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
+from varicap._printable import PrintableError
 from varicap.statistics.verdict import Bounds
 
 Verdict: TypeAlias = Literal["reproduced", "differs", "unsettled"]
@@ -75,7 +76,7 @@ _TABLE_KEYS = frozenset(("id", "figure", "where", "unit", "column", "columns", "
 _ROW_KEYS = frozenset(("id", "statement", "engine", "paper", "quote", "tolerance", "reason", "expect", "note"))
 
 
-class ClaimsError(ValueError):
+class ClaimsError(PrintableError, ValueError):
     """A ``claims.toml`` that is not well-formed."""
 
 

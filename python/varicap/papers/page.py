@@ -2,10 +2,12 @@
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from varicap._files import read_whole
+from varicap._folders import Folder, FolderError, parsed
 from varicap.papers.bar import bar, counts
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.run import Grid
@@ -14,9 +16,21 @@ from varicap.report.table import with_interval
 from varicap.report.web.document import document, footer
 from varicap.report.web.markup import Markup, joined, tag
 from varicap.report.web.path import rows
+from varicap.results.stored import Each, Maybe, Whole, check
 
 RECORD = "claims.json"
 """The file beside a page from which the index is made: what ``varicap reproduce KEY --json`` prints."""
+
+_MANY = Whole(0, 1_000_000)
+_SHAPE = {
+    "paper": str,
+    "title": str,
+    "figures": Each(str),
+    "verdicts": dict.fromkeys(("reproduced", "differs", "unsettled"), _MANY),
+    "quick": Maybe(bool),
+}
+"""What the index needs of a record."""
+_MOST_PICTURE = 100_000_000
 
 _KEY = (
     "The band is what the paper's words allow, the ring the paper's number; the dot is ours with its 95 % interval. "
@@ -47,10 +61,8 @@ img.figure { display: block; max-width: 100%; height: auto; margin: 0 0 12px; ba
 
 def write(done: Reproduction, folder: Path, *, name: str = "index.html") -> Path:
     """Write the page of what was reproduced, and its record, into a folder; returns the page."""
-    page = folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    page.write_text(html(done), encoding="utf-8", newline="\n")
-    return page
+    with Folder.inner(folder, make=True) as there:
+        return there.write(name, html(done).encode())
 
 
 def html(done: Reproduction) -> str:
@@ -173,7 +185,7 @@ def _scenarios(done: Reproduction) -> Markup:
 
 
 def _embedded(picture: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(picture.read_bytes()).decode()
+    return "data:image/png;base64," + base64.b64encode(read_whole(picture, _MOST_PICTURE)).decode()
 
 
 def _short(title: str) -> str:
@@ -195,48 +207,53 @@ def record(done: Reproduction, folder: Path) -> None:
         "figures": {figure: done.paper.figures[figure] for figure in done.figures},
         "quick": done.is_quick,
     }
-    (folder / RECORD).write_text(json.dumps(kept, ensure_ascii=False) + "\n", encoding="utf-8")
+    with Folder.inner(folder, make=True) as there:
+        there.write(RECORD, (json.dumps(kept, ensure_ascii=False) + "\n").encode())
 
 
 def write_index(folder: Path) -> Path | None:
     """Write the index over all papers that have a record in a subfolder; none if there is no such paper."""
-    found = [_recorded(path) for path in sorted(folder.glob(f"*/{RECORD}"))]
-    papers = [one for one in found if one is not None]
-    if not papers:
+    with Folder(folder) as there:
+        papers = [_paper(*one) for name in there.names() if (one := _recorded(there, name)) is not None]
+        if not papers:
+            return None
+        body = joined(
+            tag("header", tag("h1", "The papers, measured again"), tag("p", _INDEX, class_="facts")),
+            tag("main", *papers),
+        )
+        # The pictures are files of these folders; nothing comes from elsewhere.
+        text = document("The papers", body, styles=(_STYLE,)).replace("img-src data: blob:", "img-src data: 'self'", 1)
+        return there.write("index.html", text.encode())
+
+
+def _recorded(folder: Folder, name: str) -> tuple[dict[str, Any], set[str]] | None:
+    """The record of a paper in its folder, and the files there; None if it is of another version or something else."""
+    if not folder.has_folder(name):
         return None
-    body = joined(
-        tag("header", tag("h1", "The papers, measured again"), tag("p", _INDEX, class_="facts")),
-        tag("main", *(_paper(folder, one) for one in papers)),
-    )
-    page = folder / "index.html"
-    # The pictures are files of these folders; nothing comes from elsewhere.
-    text = document("The papers", body, styles=(_STYLE,)).replace("img-src data: blob:", "img-src data: 'self'", 1)
-    page.write_text(text, encoding="utf-8", newline="\n")
-    return page
-
-
-def _recorded(path: Path) -> dict[str, Any] | None:
-    """A record, unless it is of another version or something else."""
     try:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return kept if {"paper", "title", "figures", "verdicts"} <= kept.keys() else None
-    except (ValueError, AttributeError):
+        with folder.within(name) as there:
+            kept: dict[str, Any] = parsed(there.read(RECORD) if there.is_file(RECORD) else b"null")
+            check(kept, _SHAPE)
+            return (kept, set(there.names())) if kept["paper"] == name else None
+    except FolderError:
+        raise
+    except (ValueError, PermissionError):
         return None
 
 
-def _paper(folder: Path, kept: Mapping[str, Any]) -> Markup:
-    key = str(kept["paper"])
+def _paper(kept: Mapping[str, Any], files: Container[str]) -> Markup:
+    key = kept["paper"]
     pictures = []
     for figure, title in kept["figures"].items():
-        if not (folder / key / f"{figure}.png").exists():
+        if f"{figure}.png" not in files:
             continue
         image = tag("img", src=f"{key}/{figure}.png", alt="", loading="lazy")
-        link = tag("a", image, tag("span", str(title)), href=f"{key}/index.html#{figure}")
+        link = tag("a", image, tag("span", title), href=f"{key}/index.html#{figure}")
         pictures.append(tag("li", link))
     run = "quick run" if kept.get("quick") else "full run"
     return tag(
         "section",
-        tag("h2", tag("a", str(kept["title"]), href=f"{key}/index.html")),
+        tag("h2", tag("a", kept["title"], href=f"{key}/index.html")),
         tag("p", f"[{key}] {counted(kept['verdicts'])} · {run}", class_="note"),
         counts(kept["verdicts"]),
         tag("ul", *pictures, class_="gallery"),

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any, get_args
 
 import varicap._core as _core
+from varicap._folders import Folder
 from varicap.papers.claims import Paper, Verdict
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Judged, judge
@@ -143,6 +145,7 @@ def maker(paper: Paper, figure: str) -> Callable[[Run], Outcome]:
 
 
 def _draw(outcome: Outcome, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    outcome.draw().savefig(path, metadata={"Software": f"varicap {_core.__version__}"})
-    return path
+    image = BytesIO()
+    outcome.draw().savefig(image, format="png", metadata={"Software": f"varicap {_core.__version__}"})
+    with Folder.inner(path.parent, make=True) as folder:
+        return folder.write(path.name, image.getvalue())

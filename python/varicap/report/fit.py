@@ -106,12 +106,22 @@ def sentences(fit: "Fit") -> list[str]:
         said.append("too short to compare effective capacities: at least 10 blocks of 1 s are needed")
     else:
         blocks = ", ".join(f"{block:g}" for block in good.effective)
-        verdict = "adequate" if fit.is_adequate else "not adequate: try another slot, or the trace itself"
+        verdict = "adequate" if fit.is_adequate else "not adequate"
         said.append(
             f"effective capacity over blocks of {blocks} s: at most {good.error:.1%} from the trace's ({verdict}); "
             f"as a continuous chain at most {good.continuous_error:.1%}"
         )
     said.append(f"distribution of the rate: at most {good.distance:.1%} of the slots apart")
+    said.append(
+        f"autocorrelation: at most {good.memory_error:.2f} apart, of which {good.memory_noise:.2f} may be chance"
+    )
+    if fit.failed:
+        said.append(f"not adequate by {' and '.join(fit.failed)}: try another slot, or the trace itself")
+    if fit.row_s is not None and fit.slot_s < fit.row_s * (1 - 1e-9):
+        said.append(
+            f"slots of {fit.slot_s:g} s are shorter than the rows of the log, {fit.row_s:g} s: what holds within a row "
+            "looks like memory of the link"
+        )
     if fit.held_out is not None:
         gain = fit.held_out.chain - fit.held_out.independent
         said.append(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from varicap._files import write_whole
 from varicap.engines.fitted import ANSWERS, MEASURES, STEPS, Answer, FitComparison, Step
 from varicap.report import fit as of_fit
 from varicap.report import style
@@ -189,10 +190,7 @@ def _panel(axes: "Axes", found: FitComparison, flows: list[str], measure: str, l
 
 def page(found: FitComparison, file: str | Path) -> Path:
     """Write one HTML file: the sentences, figure and tables, and each trace beside its fit."""
-    target = Path(file)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(_html(found), encoding="utf-8", newline="\n")
-    return target
+    return write_whole(file, _html(found))
 
 
 def _html(found: FitComparison) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from varicap.report.printable import printable
+from varicap._printable import printable
 
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.cells import cell_len
 
+from varicap._printable import printable
 from varicap.engines.comparison import Comparison
 from varicap.report import points
-from varicap.report.printable import printable
 from varicap.report.table import Summary, rows, significant, title_of
 from varicap.results.study import Study
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from varicap.report.printable import printable
+from varicap._printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

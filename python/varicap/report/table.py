@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from varicap.report.printable import printable
+from varicap._printable import printable
 from varicap.results.bottleneck import busiest, is_buffer
 
 Summary = dict[str, Any]

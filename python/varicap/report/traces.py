@@ -106,6 +106,8 @@ def table(infos: Mapping[str, Info]) -> tuple[list[str], list[list[str]]]:
                 ("share_of_time", "time with losses"),
             )
         ]
+    if any(info.understood and info.understood.quality for info in found):
+        rows += [[says, *(_quality(info, key) for info in found)] for key, says in _QUALITY.items()]
     return ["", *infos], rows
 
 
@@ -115,6 +117,28 @@ def parts(infos: Mapping[str, Info], columns: int = 4) -> Sequence[Mapping[str, 
     return [{name: infos[name] for name in names[begin : begin + columns]} for begin in range(0, len(names), columns)]
 
 
+def _quality(info: Info, key: str) -> str:
+    quality = info.understood.quality if info.understood else {}
+    value = quality.get(key)
+    if value is None:
+        return "–"
+    if key == "zero_share":
+        return _percent(value)
+    return str(value) if isinstance(value, int) else significant(value, 3)
+
+
+_QUALITY = {
+    "step_s": "usual row [s]",
+    "irregular": "irregular rows",
+    "gaps": "gaps",
+    "longest_gap_s": "  longest [s]",
+    "duplicates": "duplicate instants",
+    "backward": "steps back",
+    "missing": "rows without a value",
+    "unreadable": "unreadable rows",
+    "absurd": "absurd rates",
+    "zero_share": "time at zero [%]",
+}
 _SHARES = {"p0": "least", "p50": "median", "p100": "greatest"}
 
 

@@ -18,4 +18,6 @@ def snap_length(text: str) -> int:
     length = units.size(text)
     if not length <= _LARGEST:
         raise ValueError(f"found `{text}`, expected a size of at most {_LARGEST} B")
+    if length == 0 and any(digit in text for digit in "123456789"):
+        raise ValueError(f"found `{text}`, expected at least 1 B, or 0 B for whole packets")  # sizes are rounded
     return int(length)

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from varicap._printable import PrintableError, printable
 from varicap.results.result import Result
 from varicap.results.saved import SavedResult
 
@@ -23,7 +24,7 @@ _LOSSES = ("overflow", "aqm", "channel")
 _TOLERANCE_S = 1e-9
 
 
-class ExportError(ValueError):
+class ExportError(PrintableError, ValueError):
     """Results that lack what a format needs, and how to record it."""
 
 
@@ -139,7 +140,7 @@ def flowmonitor(result: Runs, run: int = 0) -> str:
     ElementTree.SubElement(root, "FlowProbes")
     flows: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
     for row in rows.to_pylist():
-        flows[row["group"], row["flow"]].append(row)
+        flows[_in_xml(row["group"]), row["flow"]].append(row)
     for number, ((group, member), events) in enumerate(flows.items(), 1):
         ElementTree.SubElement(stats, "Flow", {"flowId": str(number), **_monitored(events)})
         address = f"10.{number // 256}.{number % 256}"
@@ -156,6 +157,11 @@ def flowmonitor(result: Runs, run: int = 0) -> str:
         )
     ElementTree.indent(root)
     return '<?xml version="1.0" ?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _in_xml(text: str) -> str:
+    """A text without what XML cannot hold: controls are spelled out, and so are two characters that are none."""
+    return printable(text).replace("\ufffe", r"\ufffe").replace("\uffff", r"\uffff")
 
 
 def _monitored(events: list[dict[str, Any]]) -> dict[str, str]:

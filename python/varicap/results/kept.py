@@ -5,28 +5,41 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from varicap._folders import Folder
 from varicap.results.manifest import ManifestError, read_manifest, values_sha256
-from varicap.results.pieces import UNFINISHED, free
+from varicap.results.names import UNFINISHED
+from varicap.results.pieces import free
 from varicap.results.result import Result
 
 
 def keep(result: Result, folder: Path) -> tuple[Path, Path | None]:
     """Save into `folder`; other results there are moved beside it.  Returns the manifest, and where they are now."""
-    moved = None if not _has_results(folder) or _is_part_of(folder, result) else folder.rename(free(folder))
-    if moved is not None and (moved / UNFINISHED).is_dir():
-        folder.mkdir()
-        (moved / UNFINISHED).rename(folder / UNFINISHED)
+    moved = _moved(folder, result) if folder.is_dir() else None
     return result.save(folder), moved
 
 
-def _has_results(folder: Path) -> bool:
-    return any((folder / name).exists() for name in ("manifest.json", "summary.json", "plan.json"))
+def _moved(folder: Path, result: Result) -> Path | None:
+    """Where the results are that were in a folder, if they had to give way."""
+    with Folder(folder) as before:
+        if not _has_results(before) or _is_part_of(before, result):
+            return None
+        moved = free(folder)
+        with Folder(folder.parent) as above:
+            above.move(folder.name, moved.name)
+            if before.is_folder(UNFINISHED):
+                with above.within(folder.name, make=True) as anew:
+                    before.move(UNFINISHED, UNFINISHED, anew)
+    return moved
 
 
-def _is_part_of(folder: Path, result: Result) -> bool:
+def _has_results(folder: Folder) -> bool:
+    return any(folder.is_file(name) for name in ("manifest.json", "summary.json", "plan.json"))
+
+
+def _is_part_of(folder: Folder, result: Result) -> bool:
     """Whether the folder's results are the first runs of `result`, or all of them, so that nothing is lost."""
     try:
-        recorded = read_manifest(folder / "manifest.json")
+        recorded = read_manifest(folder)
     except ManifestError:
         return False
     tables = result.tables()

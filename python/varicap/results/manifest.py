@@ -11,7 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,8 +22,10 @@ import numpy as np
 import pyarrow as pa
 
 import varicap._core as _core
-from varicap._files import MOST_HANDED_OVER
-from varicap.results.stored import Each, FolderError, Maybe, ShapeError, Whole, check, check_version, read_json
+from varicap._files import MOST_HANDED_OVER, UnreadableError, opened, read_whole, sha256
+from varicap._folders import MOST_TEXT, Folder, FolderError
+from varicap.results.names import TABLES
+from varicap.results.stored import Each, Maybe, ShapeError, Whole, check, check_version, object_in, read_json
 
 MANIFEST_VERSION = 1
 
@@ -47,7 +51,7 @@ Which: TypeAlias = bool | Literal["first"]
 _TRACE = re.compile(r"traces/(?!\.\.?$)[^/\\\0]+")
 """The file of a trace, as `copy_traces` names it: one that lies in the folder ``traces/`` beside the manifest."""
 
-FILES = frozenset(f"{name}.parquet" for name in ("flows", "links", "groups", "flow_series", "link_series", "packets"))
+FILES = frozenset(f"{name}.parquet" for name in TABLES)
 """The files of tables that runs leave."""
 
 
@@ -84,10 +88,7 @@ class Request:
     """What `small_files` found when the runs began."""
 
 
-def sha256(path: Path) -> str:
-    """Digest of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+_KIND = "a manifest that `varicap run -o` wrote"
 
 
 def small_files(scenario: _core.Scenario) -> tuple[tuple[str, Path, str], ...]:
@@ -97,7 +98,7 @@ def small_files(scenario: _core.Scenario) -> tuple[tuple[str, Path, str], ...]:
         if sum(path.stat().st_size for _, path in named) > MOST_HANDED_OVER:
             return ()
         return tuple((name, path, sha256(path)) for name, path in named if path.is_file())
-    except OSError:  # removed since it was read
+    except (OSError, UnreadableError):  # removed since it was read
         return ()
 
 
@@ -192,28 +193,41 @@ def _state_in(status: str) -> dict[str, Any] | None:
     return {"revision": revision, "modified": any(not line.startswith("#") for line in lines)}
 
 
-def copy_traces(scenario: _core.Scenario, folder: Path) -> dict[str, Any]:
+def copy_traces(scenario: _core.Scenario, folder: Folder) -> dict[str, Any]:
     """Put the traces beside the manifest, so that the folder can be moved; the same file is kept once."""
-    traces = {}
-    for name, path in scenario.trace_files():
-        digest = sha256(path)
-        copy = Path("traces") / f"{digest[:12]}-{path.name}"
-        target = folder / copy
-        if not target.exists():
-            target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, target)
-        traces[name] = {"file": copy.as_posix(), "sha256": digest}
+    traces: dict[str, Any] = {}
+    files = scenario.trace_files()
+    if not files:
+        return traces
+    with folder.within("traces", make=True) as copies:
+        for name, path in files:
+            digest = sha256(path)
+            copy = f"{digest[:12]}-{path.name}"
+            if not copies.is_file(copy) or copies.sha256(copy) != digest:
+                with opened(path) as source, copies.writing(copy) as target:
+                    shutil.copyfileobj(source, target)
+            traces[name] = {"file": f"traces/{copy}", "sha256": digest}
     return traces
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` as people can read it, the same bytes on every system."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+def read_manifest(folder: Folder) -> dict[str, Any]:
+    """The manifest in a folder of runs, checked.
+
+    Each key has the type that `describe` gives it, and names only files of ours.
+    """
+    return _checked(folder.path / "manifest.json", read_json(folder, "manifest.json", ManifestError, _KIND))
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """A manifest of runs, checked: each key has the type that `describe` gives it, and names only files of ours."""
-    recorded = read_json(path, ManifestError, "a manifest that `varicap run -o` wrote")
+def read_manifest_file(path: Path) -> dict[str, Any]:
+    """The same of a manifest that somebody named."""
+    try:
+        text = read_whole(path, MOST_TEXT)
+    except UnreadableError as error:
+        raise ManifestError(f"{path}: {error}") from None
+    return _checked(path, object_in(path, text, ManifestError, _KIND))
+
+
+def _checked(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
     check_version(path, recorded, "manifest_version", MANIFEST_VERSION, ManifestError)
     try:
         check(recorded, _SHAPE)
@@ -228,17 +242,45 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return recorded
 
 
-def with_traces_beside(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
-    """The scenario, with its traces taken from beside the manifest and checked."""
-    files = {}
-    for name, trace in recorded["traces"].items():
-        copy = path.parent / trace["file"]
-        if not copy.is_file():
-            raise ManifestError(f"{path}: the trace {trace['file']} is missing beside it")
-        if sha256(copy) != trace["sha256"]:
-            raise ManifestError(f"{path}: the trace {trace['file']} is not the one that the run used")
-        files[name] = trace["file"]
-    return dict(_renamed(recorded["scenario"], files))
+@contextmanager
+def with_traces_beside(path: Path, recorded: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path]]:
+    """The scenario of a manifest, and where its traces are: copies of those beside it, checked.
+
+    Nobody can put something else in their place between the check and the use.
+    """
+    with tempfile.TemporaryDirectory() as scratch, Folder(path.parent) as folder, Folder(scratch) as copies:
+        for trace in recorded["traces"].values():
+            digest = _copied(folder, trace["file"], copies)
+            if digest is None:
+                raise ManifestError(f"{path}: the trace {trace['file']} is missing beside it")
+            if digest != trace["sha256"]:
+                raise ManifestError(f"{path}: the trace {trace['file']} is not the one that the run used")
+        files = {name: trace["file"] for name, trace in recorded["traces"].items()}
+        written = _renamed(recorded["scenario"], files)
+        if missing := _named(written) - set(files.values()):
+            raise ManifestError(f"{path}: `traces` lacks {min(missing)}, which the scenario names")
+        yield dict(written), Path(scratch)
+
+
+def _copied(folder: Folder, trace: str, into: Folder) -> str | None:
+    """The digest of a trace of the folder ``traces/``, which is copied; None if it is not there."""
+    name = trace.removeprefix("traces/")
+    if not folder.is_folder("traces"):
+        return None
+    with folder.within("traces") as traces, into.within("traces", make=True) as copies:
+        if not traces.is_file(name):
+            return None
+        with traces.reading(name) as source, copies.writing(name) as target:
+            shutil.copyfileobj(source, target)
+        return copies.sha256(name)
+
+
+def _named(value: Any) -> set[str]:
+    """The files that a scenario names."""
+    if isinstance(value, dict):
+        own = {item for key, item in value.items() if key == "file" and isinstance(item, str)}
+        return own.union(*map(_named, value.values()))
+    return set().union(*map(_named, value)) if isinstance(value, list) else set()
 
 
 def _renamed(value: Any, files: dict[str, str]) -> Any:

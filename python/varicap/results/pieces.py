@@ -6,25 +6,34 @@ parts/               finished runs, each file written under another name and the
 *.damaged            what was found changed, set aside: its runs are repeated
 lock                 held by the process that is at work on it
 ```
+
+Digests show what was changed by accident; they have no key, and whoever forges a part can make one for it.
 """
 
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO, TypeVar
 
-UNFINISHED = "unfinished"
-"""The folder, in that of a command's results, of the runs that it has finished while others go on."""
+from varicap._folders import Folder, parsed
+from varicap._printable import PrintableError, printable
+from varicap.results.names import UNFINISHED, refuse_foreign
 
+__all__ = ["UNFINISHED", "AnotherError", "InUseError", "Pieces", "StudyError", "free", "plan_in", "reported"]
+
+T = TypeVar("T")
+
+_PLAN = "plan.json"
 _MAGIC = b"varicap part 1\n"
 """Between the content of a part and its digest."""
+_MOST_PART = 4_000_000_000
+"""Bytes of a part: the runs of a second."""
 
 
-class StudyError(Exception):
+class StudyError(PrintableError):
     """A folder that cannot hold this study, and why.  Finished runs are kept."""
 
 
@@ -45,45 +54,56 @@ class AnotherError(StudyError):
 class Pieces:
     """A folder of finished work, locked for one process at a time."""
 
-    def __init__(self, path: Path, suffix: str, notify: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, path: Path, suffix: str, notify: Callable[[str], None] = lambda _: None, *, is_inner: bool = False
+    ) -> None:
+        """A folder that somebody named or, if it `is_inner`, one in such a folder."""
         self.path = path
-        self.parts = path / "parts"
+        self._is_inner = is_inner
         self._suffix = suffix
         self._notify = notify
         self._plan = b""
-        self._lock: IO[str] | None = None
+        self._held = contextlib.ExitStack()
+        self._lock: BinaryIO | None = None
 
     def open(self, plan: Mapping[str, Any]) -> None:
-        """Make the folder, or take up what is in it; raises `StudyError` if that is something else."""
+        """Make the folder, or take up what is in it; raises `StudyError` if that is something else.
+
+        Raises `FolderError` where what has a name of ours is no file or folder.
+        """
         with reported(self.path):
-            self.parts.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.path / "lock").open("w")
             try:
+                opened = Folder.inner if self._is_inner else Folder
+                self.folder = self._held.enter_context(opened(self.path, make=True))
+                refuse_foreign(self.folder)
+                self.parts = self._held.enter_context(self.folder.within("parts", make=True))
+                self._parts()
+                self._parts(".tmp")
                 self._take_up(plan)
             except BaseException:
                 self.close()
                 raise
 
     def _take_up(self, plan: Mapping[str, Any]) -> None:
-        if not _locked(self._lock):
+        self._lock = self.folder.lock("lock")
+        if self._lock is None:
             raise InUseError(f"{self.path}: another process is at work on this study")
-        for unfinished in self.parts.glob(".*.tmp"):
-            unfinished.unlink()
-        file = self.path / "plan.json"
+        self._held.callback(self._lock.close)
+        for name in self._parts(".tmp"):
+            self.parts.remove(name)
         text = json.dumps(plan, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
         self._plan = text.encode()
-        before = plan_in(file) if file.exists() else None
+        before = plan_in(self.folder)
         if before is not None:
-            _refuse_another(file, before, json.loads(text))
+            _refuse_another(self.path, before, json.loads(text))
             return
-        if file.exists():
-            self.set_aside(file, "not the plan of a study; it is written again")
-        self.write(file, self._plan)
+        if self.folder.is_file(_PLAN):
+            self.set_aside(self.folder, _PLAN, "not the plan of a study; it is written again")
+        self.folder.write(_PLAN, self._plan, lasting=True)
 
     def close(self) -> None:
         """Release the folder's lock."""
-        if self._lock is not None:
-            self._lock.close()
+        self._held.close()
 
     def remove(self) -> None:
         """Remove what was written here, and the folder if nothing else is in it.
@@ -91,55 +111,54 @@ class Pieces:
         The plan remains beside what is damaged, which belongs to it.
         """
         with reported(self.path):
-            for part in self.parts.glob(f"*{self._suffix}"):
-                part.unlink()
-            if any(self.parts.iterdir()):
+            for part in self._parts():
+                self.parts.remove(part)
+            if self.parts.names():
                 return
-            self.parts.rmdir()
+            self.folder.remove_folder("parts")
+            for name in (_PLAN, f"{_PLAN}.damaged", "lock"):
+                self.folder.remove(name)
+            is_empty = not self.folder.names()
             self.close()
-            for name in ("plan.json", "plan.json.damaged", "lock"):
-                (self.path / name).unlink(missing_ok=True)
-            if not any(self.path.iterdir()):
-                self.path.rmdir()
+            if is_empty:
+                with Folder(self.path.parent) as above:
+                    above.remove_folder(self.path.name)
 
     def add(self, name: str, piece: bytes) -> None:
         """Keep a piece of finished runs: all of it or nothing."""
         with reported(self.path):
-            self.write(self.parts / f"{name}{self._suffix}", piece + _MAGIC + self._digest(piece))
+            self.parts.write(f"{name}{self._suffix}", piece + _MAGIC + self._digest(piece), lasting=True)
 
-    def whole(self) -> Iterator[tuple[Path, bytes]]:
-        """The pieces, by the names of their files; what is not as it was written is set aside."""
+    def whole(self, read: Callable[[bytes], T]) -> Iterator[tuple[str, T]]:
+        """What can be `read` from the pieces, by the names of their files.
+
+        What is not as it was written is set aside, and so is what raises ``ValueError``: no process of ours wrote that.
+        """
         with reported(self.path):
-            for file in sorted(self.parts.glob(f"*{self._suffix}")):
-                piece, magic, digest = file.read_bytes().rpartition(_MAGIC)
-                if magic and digest == self._digest(piece):
-                    yield file, piece
+            for name in self._parts():
+                piece, magic, digest = self.parts.read(name, _MOST_PART).rpartition(_MAGIC)
+                try:
+                    if not magic or digest != self._digest(piece):
+                        raise ValueError("not as it was written")
+                    found = read(piece)
+                except ValueError as error:
+                    self.set_aside(self.parts, name, f"{error}; its runs are repeated")
                 else:
-                    self.set_aside(file, "not as it was written; its runs are repeated")
+                    yield name, found
+
+    def _parts(self, suffix: str | None = None) -> list[str]:
+        """The names of the parts, or of other files among them; each is a file."""
+        ending = suffix or self._suffix
+        return [name for name in self.parts.names() if name.endswith(ending) and self.parts.is_file(name)]
 
     def _digest(self, piece: bytes) -> bytes:
         """A digest of a part and of the plan that it belongs to."""
         return hashlib.sha256(self._plan + piece).hexdigest().encode()
 
-    def set_aside(self, file: Path, why: str) -> None:
+    def set_aside(self, folder: Folder, name: str, why: str) -> None:
         """Rename a file so that nothing reads it, and say so."""
-        file.replace(file.with_name(f"{file.name}.damaged"))
-        self._notify(f"{file}: {why} (kept as {file.name}.damaged)")
-
-    def write(self, path: Path, content: bytes) -> Path:
-        """Write under a temporary name, and rename once all of it is on the disk."""
-        temporary = path.with_name(f".{path.name}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
-        return path
+        folder.move(name, f"{name}.damaged")
+        self._notify(printable(f"{folder.path / name}: {why} (kept as {name}.damaged)"))
 
 
 def free(place: Path) -> Path:
@@ -147,20 +166,21 @@ def free(place: Path) -> Path:
     return next(path for number in count(1) if not (path := place.with_name(f"{place.name}-{number}")).exists())
 
 
-def plan_in(file: Path) -> dict[str, Any] | None:
-    """What was asked before; None if the file does not say."""
+def plan_in(folder: Folder) -> dict[str, Any] | None:
+    """What was asked before; None if no file says so."""
+    text = folder.read(_PLAN) if folder.is_file(_PLAN) else b""
     try:
-        plan = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
+        plan = parsed(text)
+    except ValueError:
         return None
     return plan if isinstance(plan, dict) else None
 
 
-def _refuse_another(file: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Check that what was asked before is what is asked now."""
     keys = [key for key in dict.fromkeys((*before, *now)) if before.get(key) != now.get(key)]
     if keys:
-        raise AnotherError(file.parent, keys)
+        raise AnotherError(folder, keys)
 
 
 @contextlib.contextmanager
@@ -170,21 +190,3 @@ def reported(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StudyError(f"{error.filename or path}: {error.strerror}; what was finished is kept") from error
-
-
-def _locked(file: IO[str] | None) -> bool:
-    """Try to take the lock, and say whether this process has it now; the lock ends with the process."""
-    if file is None:
-        return False
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

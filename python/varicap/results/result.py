@@ -5,6 +5,7 @@ The manifest carries all that a repetition needs: the scenario with every defaul
 digests of the traces, which lie beside it in ``traces/``.
 """
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import varicap._core as _core
+from varicap._files import writing
+from varicap._folders import Folder, as_json
 from varicap.results.capture import SNAPLEN, snap_length
-from varicap.results.manifest import Request, copy_traces, describe, sha256, values_sha256, write_json
-from varicap.results.tables import Recorded, arrow
+from varicap.results.manifest import Request, copy_traces, describe, values_sha256
+from varicap.results.names import refuse_foreign
+from varicap.results.tables import Recorded, arrow, parquet
+
+
+def _of_flow(file: Path, flow: str, place: int) -> Path:
+    """A file for a flow beside one for all, in whose name no other place can be."""
+    if not flow:
+        return file
+    plain = "".join("-" if letter in "/\\:" or not letter.isprintable() else letter for letter in flow)
+    plain = plain if plain == flow else f"{plain}-{place}"
+    return file.with_name(f"{file.stem}.{plain}{file.suffix or '.pcapng'}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +69,12 @@ class Result(Recorded):
         All headers fit into the default, and what follows them is zeros.
         Empty unless the run recorded packets.  Raises ``ValueError`` for a `snaplen` that is no size.
         """
-        return self.data.write_pcapng(Path(path), snap_length(snaplen))
+        length = snap_length(snaplen)
+        files = [_of_flow(Path(path), flow, place) for place, flow in enumerate(self.data.captures())]
+        for place, file in enumerate(files):
+            with writing(file) as capture:
+                self.data.write_capture(place, capture, length)
+        return files
 
     def tables(self) -> dict[str, pa.Table]:
         """Every table that was recorded, by the name of its file."""
@@ -71,20 +88,23 @@ class Result(Recorded):
         return tables
 
     def save(self, folder: str | Path) -> Path:
-        """Write tables, summary and manifest into `folder`, and return the manifest's path."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        traces = copy_traces(self.request.scenario, folder)
-        digests = {}
-        for name, rows in self.tables().items():
-            path = folder / f"{name}.parquet"
-            pq.write_table(rows, path, compression="zstd")
-            digests[path.name] = {
-                "rows": rows.num_rows,
-                "sha256": sha256(path),
-                "values_sha256": values_sha256(rows),
-            }
-        write_json(folder / "summary.json", self.summary)
-        manifest = folder / "manifest.json"
-        write_json(manifest, describe(self.request, traces, digests))
-        return manifest
+        """Write tables, summary and manifest into `folder`, and return the manifest's path.
+
+        They are all written, or none where there is no room.  Raises `FolderError` where a link or a device has the
+        name of one.
+        """
+        with Folder(folder, make=True) as there:
+            refuse_foreign(there)
+            traces = copy_traces(self.request.scenario, there)
+            digests, files = {}, {}
+            for name, rows in self.tables().items():
+                files[f"{name}.parquet"] = content = parquet(rows)
+                digests[f"{name}.parquet"] = {
+                    "rows": rows.num_rows,
+                    "sha256": hashlib.sha256(content).hexdigest(),
+                    "values_sha256": values_sha256(rows),
+                }
+            files["summary.json"] = as_json(self.summary)
+            files["manifest.json"] = as_json(describe(self.request, traces, digests))
+            there.write_all(files)
+        return Path(folder) / "manifest.json"

@@ -73,6 +73,7 @@ _ANSWER = {
 _STUDY = {
     "scenario": _SCENARIO,
     "points": [Each(str)],
+    "exact": Maybe([int]),
     "seed": int,
     "tables": Each(str),
     "software": Maybe({"varicap": Maybe(str), "git": Maybe({"revision": Maybe(str)})}),
@@ -133,6 +134,9 @@ def fault_of_study(manifest: Mapping[str, Any]) -> str:
         return "`points` is empty"
     if len({tuple(point) for point in manifest["points"]}) > 1:
         return "`points` have different keys"
+    design = manifest.get("design") or {"headings": [""], "rows": []}
+    if not design["headings"] or any(len(row) != len(design["headings"]) for row in design["rows"]):
+        return "`design.rows` has a row that is not as long as `design.headings`"
     missing = [name for name in ("flows.parquet", "links.parquet") if name not in manifest["tables"]]
     return f"`tables` lacks {', '.join(missing)}" if missing else ""
 

@@ -4,25 +4,22 @@ A shape is written as the value that it describes: a type, a tuple of types, an 
 `[shape]` for a list, `Each(shape)` for an object with any keys, `Maybe(shape)` for what may be null or missing.
 """
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from varicap._folders import Folder, parsed
+from varicap._printable import PrintableError
+
 Shape: TypeAlias = Any
 
-_MOST_DEPTH = 64
 _GREATEST = sys.float_info.max
 _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object"}
 
 
-class FolderError(ValueError):
-    """A folder that holds no results that this version can read, and why."""
-
-
-class ShapeError(ValueError):
+class ShapeError(PrintableError, ValueError):
     """A value that is not what varicap writes: its key, and what was expected there."""
 
 
@@ -48,18 +45,23 @@ class Whole:
     high: int
 
 
-def read_json(path: Path, error: Callable[[str], Exception], kind: str = "a file that varicap wrote") -> dict[str, Any]:
+def read_json(
+    folder: Folder, name: str, error: Callable[[str], Exception], kind: str = "a file that varicap wrote"
+) -> dict[str, Any]:
     """The object in a JSON file; `error` makes the exception for a file that holds none, from a text that names it."""
+    path = folder.path / name
     try:
-        text = path.read_text(encoding="utf-8")
-        value = json.loads(text)
-        # JSON can spell halves of characters, which no text may hold.
-        json.dumps(value, ensure_ascii=False).encode()
-        _refuse_depth(value)
+        return object_in(path, folder.read(name), error, kind)
     except OSError as fault:
         raise error(f"{path}: {fault.strerror}") from None
-    except (ValueError, RecursionError):
-        raise error(f"{path}: not {kind}") from None
+
+
+def object_in(path: Path, text: bytes, error: Callable[[str], Exception], kind: str) -> dict[str, Any]:
+    """The object in the text of a JSON file."""
+    try:
+        value = parsed(text)
+    except ValueError:
+        value = None
     if not isinstance(value, dict):
         raise error(f"{path}: not {kind}")
     return value
@@ -108,17 +110,6 @@ def check(value: Any, shape: Shape, key: str = "") -> None:
             check(inner, shape[0], _below(key, str(place)))
     elif not _is(value, shape):
         raise ShapeError(f"`{key}` is not {_NAMES[shape]}" if key else f"not {_NAMES[shape]}")
-
-
-def _refuse_depth(value: Any) -> None:
-    """Raise `ValueError` for objects nested so deeply that walking them would exhaust the stack."""
-    level = [value]
-    for _ in range(_MOST_DEPTH):
-        inner = ((each.values() if isinstance(each, dict) else each) for each in level if isinstance(each, dict | list))
-        level = [each for values in inner for each in values]
-        if not level:
-            return
-    raise ValueError("nested too deeply")
 
 
 def _is(value: Any, kind: type) -> bool:

@@ -24,6 +24,8 @@ class Study:
     points: tuple[Point, ...]
     tables: Tables
     folder: Path | None
+    exact: frozenset[int] = frozenset()
+    """The points at which nothing is drawn, so that all runs are one."""
 
     @property
     def flows(self) -> pa.Table:
@@ -38,7 +40,7 @@ class Study:
     @cached_property
     def summary(self) -> pa.Table:
         """Each measure at each point with its interval, and its difference from point 0."""
-        return summarise(self.tables, self.points)
+        return summarise(self.tables, self.points, self.exact)
 
     @cached_property
     def notes(self) -> list[str]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import varicap._core as _core
-from varicap.statistics import Array, Range, intervals
+from varicap.statistics import MANY, Array, Range, intervals
 
 Point: TypeAlias = tuple[tuple[str, str], ...]
 """Values by their dotted path, in the notation of scenario files."""
@@ -48,9 +48,11 @@ class Block:
     """The values, of shape (points, replications, items, measures)."""
 
 
-def summarise(tables: Tables, points: Sequence[Point]) -> pa.Table:
-    """A row for each point, item and measure: mean over the replications, interval, difference from point 0."""
-    exact = repeated(tables)
+def summarise(tables: Tables, points: Sequence[Point], exact: frozenset[int]) -> pa.Table:
+    """A row for each point, item and measure: mean over the replications, interval, difference from point 0.
+
+    Points are exact if nothing is drawn there.
+    """
     parts = [part for kind in KINDS for part in _lines(kind, tables[kind], exact)]
     columns = {name: _joined([part[place] for part in parts]) for place, name in enumerate(_COLUMNS)}
     settings = [dict(point) for point in points]
@@ -116,38 +118,39 @@ def _lines(kind: str, rows: pa.Table, exact: frozenset[int]) -> "Iterator[tuple[
 
 
 def _intervals(block: Block, measures: Sequence[str], exact: frozenset[int]) -> tuple[Array, Array, Array]:
-    """Each measure's mean with its interval, by its range; none has a width where all runs of a point are one."""
-    mean, low, high = intervals(block.values, ranges_of(measures))
+    """Each measure's mean with its interval, by its range; none has a width at a point that is exact."""
+    mean, low, high = intervals(block.values, ranges_of(measures), chances=_chances(block.values, measures))
     is_exact = np.isin(block.points, [*exact]).reshape(-1, 1, 1) & ~np.isnan(low)
     return mean, np.where(is_exact, mean, low), np.where(is_exact, mean, high)
 
 
-def repeated(tables: Tables) -> frozenset[int]:
-    """The points whose runs are identical in every number, for nothing random reaches them: they are exact."""
-    same: dict[int, bool] = {}
-    for block in (block for kind in KINDS for block in blocks_of(tables[kind])):
-        for point, is_one in zip(block.points.tolist(), _are_one(block.values).tolist(), strict=True):
-            same[point] = same.get(point, True) and is_one
-    return frozenset(point for point, is_one in same.items() if is_one)
-
-
-def _are_one(values: Array) -> NDArray[np.bool_]:
-    """Of each point, whether its runs are the same; what is not there is the same as what is not."""
-    first = values[:, :1]
-    same = (values == first) | (np.isnan(values) & np.isnan(first))
-    return np.asarray(same.all(axis=(1, 2, 3)))
+def _chances(values: Array, measures: Sequence[str]) -> Array:
+    """How many chances a run is of each measure that is a share; `values` are those of a block."""
+    chances = np.empty((values.shape[0], *values.shape[2:]))
+    for place, measure in enumerate(measures):
+        counted = chances_of(measure)
+        by = values[..., measures.index(counted)].mean(axis=1) if isinstance(counted, str) else counted
+        chances[..., place] = by
+    return chances
 
 
 @cache
-def _ranges() -> Mapping[str, Range]:
-    """The range of each measure, as the engine declares it with the column."""
+def _columns() -> Mapping[str, Mapping[str, Any]]:
+    """Each measure, as the engine declares it with the column."""
     described = json.loads(_core.columns())
-    return {one["name"]: one["range"] for kind in KINDS for one in described[kind] if "range" in one}
+    return {one["name"]: one for kind in KINDS for one in described[kind]}
+
+
+def chances_of(measure: str) -> float | str:
+    """How many chances a run is of a measure that is a share, or the column that counts them."""
+    chances: float | str = _columns().get(measure, {}).get("chances", MANY)
+    return chances
 
 
 def range_of(measure: str) -> Range:
     """The range of a measure, by the name of its column."""
-    return _ranges().get(measure, "any")
+    found: Range = _columns().get(measure, {}).get("range", "any")
+    return found
 
 
 def ranges_of(measures: Sequence[str]) -> list[Range]:
@@ -178,22 +181,24 @@ def blocks_of(rows: pa.Table) -> list[Block]:
     return blocks
 
 
-def widest(tables: Tables) -> dict[int, float]:
-    """The widest interval of goodput and utilisation of each point: how far it reaches, over its mean."""
+def widest(tables: Tables, exact: frozenset[int]) -> dict[int, float]:
+    """The widest interval of goodput and utilisation of each point: how far it reaches, over its mean.
+
+    It is infinite where it has no width only because the runs agree.
+    """
     found: dict[int, float] = {}
-    exact = repeated(tables)
     for kind, measure in WATCHED.items():
         rows = tables[kind]
         for block in blocks_of(rows):
             mean, low, high = intervals(block.values[..., measures_of(rows).index(measure)], range_of(measure))
             reach = np.maximum(high - mean, mean - low)
             base = np.where(mean == 0, 1, abs(mean))
-            share = np.where(mean == 0, 0.0, np.where(np.isnan(reach), np.inf, reach / base))
-            share = np.where(np.isnan(mean), 0.0, share)
-            is_one_run = block.values.shape[1] < 2
+            # Runs that agree only by chance show no width.
+            is_exact = np.isin(block.points, [*exact])[:, None]
+            share = np.where(np.isnan(reach) | ((reach == 0) & ~is_exact), np.inf, reach / base)
+            share = np.where((mean == 0) | np.isnan(mean), 0.0, share)
             for point, most in zip(block.points.tolist(), share.max(axis=1, initial=0.0).tolist(), strict=True):
-                least = 0.0 if point in exact and not is_one_run else most
-                found[point] = max(found.get(point, 0.0), least)
+                found[point] = max(found.get(point, 0.0), most)
     return found
 
 

@@ -5,12 +5,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import varicap._core as _core
 from varicap.results import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def parquet(rows: pa.Table) -> bytes:
+    """A table as the bytes of a file, the same for the same rows."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())
 
 
 class Recorded(ABC):

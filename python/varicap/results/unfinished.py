@@ -11,7 +11,6 @@ second leave none, since the folder is made when the first part is written.
 """
 
 import json
-import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,9 @@ from types import TracebackType
 from typing import Any
 
 import varicap._core as _core
-from varicap.results.manifest import Request, sha256
+from varicap._files import sha256
+from varicap._folders import Folder, parsed
+from varicap.results.manifest import Request
 from varicap.results.pieces import UNFINISHED, AnotherError, InUseError, Pieces, StudyError, free, plan_in, reported
 
 _EVERY_S = 1.0
@@ -61,13 +62,14 @@ def discard(folder: Path, request: Request, notify: Callable[[str], None]) -> No
     more than the request has: a request with more runs goes on with them.
     """
     place = folder / UNFINISHED
-    pieces = Pieces(place, _SUFFIX, notify)
+    pieces = Pieces(place, _SUFFIX, notify, is_inner=True)
     try:
         with reported(place):
-            if not _is_ours(place) or plan_in(place / "plan.json") != (plan := plan_of(request)):
+            found = _ours(folder)
+            if not found or found != (plan := plan_of(request)):
                 return
         pieces.open(plan)
-        if all(replication < request.runs for _, piece in pieces.whole() for replication in _runs_in(piece)):
+        if all(replication < request.runs for _, runs in pieces.whole(_runs_in) for replication in runs):
             pieces.remove()
     except InUseError:
         return
@@ -86,11 +88,11 @@ class Unfinished:
         """What was finished before, by replication."""
         self._plan = plan
         self._notify = notify
-        self._pieces: Pieces | None = Pieces(folder / UNFINISHED, _SUFFIX, notify)
+        self._pieces: Pieces | None = Pieces(folder / UNFINISHED, _SUFFIX, notify, is_inner=True)
         self._is_open = False
         self._waiting: Runs = []
         self._written_s = time.monotonic()
-        if os.path.lexists(folder / UNFINISHED) and self._open():
+        if is_unfinished(folder) and self._open():
             self._read()
 
     def __enter__(self) -> "Unfinished":
@@ -128,7 +130,7 @@ class Unfinished:
             return self._is_open
         place = self._pieces.path
         with reported(place):
-            is_usable = not os.path.lexists(place) or _is_ours(place)
+            is_usable = not is_unfinished(self.folder) or _ours(self.folder) is not None
         if not is_usable:
             self._notify(f"{place}: not a folder of unfinished runs; these runs are not kept until they are done")
             self._pieces = None
@@ -140,7 +142,9 @@ class Unfinished:
             self._pieces = None
             return False
         except AnotherError as error:
-            moved = place.rename(free(place))
+            moved = free(place)
+            with reported(place), Folder(self.folder) as outer:
+                outer.move(place.name, moved.name)
             self._notify(f"{place}: runs of another command (it differs in: {', '.join(error.keys)}), now in {moved}")
             return False
         self._is_open = True
@@ -148,34 +152,59 @@ class Unfinished:
 
     def _read(self) -> None:
         assert self._pieces is not None  # noqa: S101 - it is open
-        for file, piece in self._pieces.whole():
-            runs = _runs_in(piece)
+        for name, runs in self._pieces.whole(_runs_in):
             if self.there.keys() & runs.keys():
-                self._pieces.set_aside(file, "has runs that another part has")
+                self._pieces.set_aside(self._pieces.parts, name, "has runs that another part has")
             else:
                 self.there |= runs
 
 
-def _is_ours(place: Path) -> bool:
-    """Whether `Unfinished` made this folder: something else of the same name may hold what nobody can replace."""
-    if place.is_symlink() or not place.is_dir() or (place / "parts").is_symlink():
+def is_unfinished(folder: Path) -> bool:
+    """Whether a folder, which need not exist, has one of unfinished runs, or another of that name.
+
+    Raises `FolderError` for a link of that name.
+    """
+    if not folder.is_dir():
         return False
-    if (place / "plan.json").is_file():
-        return (plan_in(place / "plan.json") or {}).keys() >= _PLAN
-    # A process that ended at once wrote no plan.
-    there = {path.name: path.stat().st_size for path in place.iterdir()}
-    return (
-        there.keys() <= {"lock", "parts", ".plan.json.tmp"}
-        and there.get("lock", 0) == 0
-        and not any(place.glob("parts/*"))
-    )
+    with Folder(folder) as there:
+        return there.is_folder(UNFINISHED)
+
+
+def _ours(folder: Path) -> dict[str, Any] | None:
+    """The plan of unfinished runs in a folder; None if there are none.
+
+    Something else of the same name may hold what nobody can replace.  A process that ended at once wrote no plan.
+    """
+    if not is_unfinished(folder):
+        return None
+    with Folder(folder) as outer, outer.within(UNFINISHED) as place:
+        if place.is_file("plan.json"):
+            plan = plan_in(place) or {}
+            return plan if plan.keys() >= _PLAN else None
+        names = set(place.names())
+        is_begun = names <= {"lock", "parts", ".plan.json.tmp"} and not ("lock" in names and place.read("lock"))
+        if not is_begun or not place.is_folder("parts"):
+            return {} if is_begun else None
+        with place.within("parts") as parts:
+            return None if parts.names() else {}
 
 
 def _runs_in(piece: bytes) -> dict[int, bytes]:
+    """The bytes of each run.  Raises ``ValueError`` for what is no part."""
     head, _, rest = piece.partition(b"\n")
     runs = {}
     begin = 0
-    for replication, length in json.loads(head):
+    lengths = parsed(head)
+    if not isinstance(lengths, list) or not all(_is_pair(each) for each in lengths):
+        raise ValueError("not the lengths of runs")
+    for replication, length in lengths:
         runs[replication] = rest[begin : begin + length]
         begin += length
+    if begin != len(rest):
+        raise ValueError("not as long as its runs")
     return runs
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a value is a replication and the length of its run."""
+    return isinstance(value, list) and len(value) == 2 and all(type(each) is int and each >= 0 for each in value)

@@ -871,23 +871,86 @@ class At(Part):
 TraceOffset: TypeAlias = str | At
 """Where in a trace a run begins."""
 
+Columns: TypeAlias = str
+"""Columns such as `time=0:s,rate=2:Mbit/s`: time, duration, rate, bytes, packets, delay, rtt or loss, each with the
+number of a column, from 0, or its name, and a unit.
+"""
+
+Gaps: TypeAlias = Literal["hold", "outage", "refuse"]
+"""What holds where rows, or the values of rows, are missing."""
+
+Duplicates: TypeAlias = Literal["last", "first", "mean", "refuse"]
+"""Which of several rows of the same instant counts."""
+
+Backward: TypeAlias = Literal["refuse", "sort", "drop", "append"]
+"""What becomes of rows that are earlier than the one before."""
+
+Unreadable: TypeAlias = Literal["refuse", "skip"]
+"""What becomes of rows that cannot be read."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trace(Part):
-    """A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`."""
+    """A log of rates: a table with a time and a rate in each row, what iperf3 or ping prints, a capture.
+
+    A rate holds until the next row.
+    """
 
     _tag: ClassVar[str] = "trace"
 
     file: str
-    """The file, relative to the scenario's folder."""
+    """The file, relative to the scenario's folder.
+
+    What it is, is found by its content: a table of any separator, JSON of iperf3 and others, a capture; gzip or not.
+    """
     repeat: bool = True
-    """After its last row, whose rate holds as long as the one before it, the trace begins again; otherwise its last
-    rate stays.
+    """After its last row, which holds as long as the one before it, the trace begins again; otherwise its last value
+    stays.
 
     Default: true.
     """
     offset: TraceOffset = At("0 s")
     """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
+    columns: Columns | None = None
+    """What its columns are, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`,
+    `rtt` or `loss`, each with the number of a column, from 0, or its name, and a unit.
+
+    Default: by their names and what they hold.
+    """
+    every: Span | None = None
+    """Time from row to row where no column has one; of a capture, over which packets are counted.
+
+    Default: as the file has it; 100 ms for captures.
+    """
+    only: str | None = None
+    """Of a file with several directions or series: which one.
+
+    Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
+    """
+    gaps: Gaps = "hold"
+    """What holds where rows, or values, are missing: the value before (`hold`), or a rate of zero (`outage`); or
+    `refuse`.
+
+    Default: hold.
+    """
+    duplicates: Duplicates = "last"
+    """Which of several rows of one instant counts: `last`, `first`, their `mean`; or `refuse`. Default: last."""
+    backward: Backward = "refuse"
+    """What becomes of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
+    recording.
+
+    Default: refuse.
+    """
+    unreadable: Unreadable = "refuse"
+    """What becomes of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
+    last: Span | None = None
+    """How long the last row lasts. Default: as long as the one before it."""
+    resample: Span | None = None
+    """Time over which values become their means. Default: none."""
+    strict: bool = False
+    """Whether a log with gaps, duplicates, missing or absurd values is refused. Default: false."""
+    clip: Rate | None = None
+    """The greatest rate: greater ones become this one. Default: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1211,24 +1274,65 @@ class StepsDelay(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class TraceDelay(Part):
-    """A trace of delays.
+    """A log of delays, which may be that of the rates.
 
-    In a CSV file, which may be that of the rates, the header names the columns, `time_s` and `delay_ms` (or `delay_us`,
-    `delay_s`); LeoReplayer's `delay_N.txt` has a line for every 10 ms, with the delay in ms.
+    It is a table with a time and a delay (or a round trip, of which half counts) in each row; LeoReplayer's
+    `delay_N.txt`, a line for every 10 ms with the delay in ms; what ping prints; or a capture, whose round trips count.
     """
 
     _tag: ClassVar[str] = "trace"
 
     file: str
-    """The file, relative to the scenario's folder."""
+    """The file, relative to the scenario's folder.
+
+    What it is, is found by its content: a table of any separator, JSON of iperf3 and others, a capture; gzip or not.
+    """
     repeat: bool = True
-    """After its last row, whose delay holds as long as the one before it, the trace begins again; otherwise its last
-    delay stays.
+    """After its last row, which holds as long as the one before it, the trace begins again; otherwise its last value
+    stays.
 
     Default: true.
     """
     offset: TraceOffset = At("0 s")
     """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
+    columns: Columns | None = None
+    """What its columns are, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`,
+    `rtt` or `loss`, each with the number of a column, from 0, or its name, and a unit.
+
+    Default: by their names and what they hold.
+    """
+    every: Span | None = None
+    """Time from row to row where no column has one; of a capture, over which packets are counted.
+
+    Default: as the file has it; 100 ms for captures.
+    """
+    only: str | None = None
+    """Of a file with several directions or series: which one.
+
+    Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
+    """
+    gaps: Gaps = "hold"
+    """What holds where rows, or values, are missing: the value before (`hold`), or a rate of zero (`outage`); or
+    `refuse`.
+
+    Default: hold.
+    """
+    duplicates: Duplicates = "last"
+    """Which of several rows of one instant counts: `last`, `first`, their `mean`; or `refuse`. Default: last."""
+    backward: Backward = "refuse"
+    """What becomes of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
+    recording.
+
+    Default: refuse.
+    """
+    unreadable: Unreadable = "refuse"
+    """What becomes of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
+    last: Span | None = None
+    """How long the last row lasts. Default: as long as the one before it."""
+    resample: Span | None = None
+    """Time over which values become their means. Default: none."""
+    strict: bool = False
+    """Whether a log with gaps, duplicates, missing or absurd values is refused. Default: false."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1787,23 +1891,65 @@ class States(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class TraceLoss(Part):
-    """A CSV file of loss probabilities, which may be that of the rates.
+    """A log of loss probabilities, which may be that of the rates.
 
-    Its header names the columns, `time_s` and `loss` (a share, from 0 to 1) or `loss_percent`.
+    It is a table with a time and a loss in each row, `loss` (a share, from 0 to 1) or `loss_percent`; or iperf3's, of
+    datagrams.
     """
 
     _tag: ClassVar[str] = "trace"
 
     file: str
-    """The file, relative to the scenario's folder."""
+    """The file, relative to the scenario's folder.
+
+    What it is, is found by its content: a table of any separator, JSON of iperf3 and others, a capture; gzip or not.
+    """
     repeat: bool = True
-    """After its last row, whose probability holds as long as the one before it, the trace begins again; otherwise its
-    last probability stays.
+    """After its last row, which holds as long as the one before it, the trace begins again; otherwise its last value
+    stays.
 
     Default: true.
     """
     offset: TraceOffset = At("0 s")
     """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
+    columns: Columns | None = None
+    """What its columns are, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`,
+    `rtt` or `loss`, each with the number of a column, from 0, or its name, and a unit.
+
+    Default: by their names and what they hold.
+    """
+    every: Span | None = None
+    """Time from row to row where no column has one; of a capture, over which packets are counted.
+
+    Default: as the file has it; 100 ms for captures.
+    """
+    only: str | None = None
+    """Of a file with several directions or series: which one.
+
+    Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
+    """
+    gaps: Gaps = "hold"
+    """What holds where rows, or values, are missing: the value before (`hold`), or a rate of zero (`outage`); or
+    `refuse`.
+
+    Default: hold.
+    """
+    duplicates: Duplicates = "last"
+    """Which of several rows of one instant counts: `last`, `first`, their `mean`; or `refuse`. Default: last."""
+    backward: Backward = "refuse"
+    """What becomes of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
+    recording.
+
+    Default: refuse.
+    """
+    unreadable: Unreadable = "refuse"
+    """What becomes of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
+    last: Span | None = None
+    """How long the last row lasts. Default: as long as the one before it."""
+    resample: Span | None = None
+    """Time over which values become their means. Default: none."""
+    strict: bool = False
+    """Whether a log with gaps, duplicates, missing or absurd values is refused. Default: false."""
 
 
 @dataclass(frozen=True)

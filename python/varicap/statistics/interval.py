@@ -24,8 +24,9 @@ histogram."""
 _RANGES = get_args(Range)
 _CONFIDENCE = 0.95
 _RARE = 1e-3
-"""What makes a share that is nearly one incomplete is rare: within this distance of one a run counts as 1000 chances of
-it."""
+"""What makes a share that is nearly one incomplete is rare, within this distance of one."""
+MANY = 1000.0
+"""Chances that a run counts as of what makes a share of time or packets incomplete, such as a timeout."""
 _HALF_A_BUCKET = 1 / 64
 """Half a bucket of a histogram, as a share of its value: what quantiles that agree may differ by."""
 
@@ -41,8 +42,15 @@ class Interval:
     """How many samples the mean is of; none if that is not known, or the number is exact."""
 
     @classmethod
-    def of(cls, samples: "Array | Sequence[float]", confidence: float = _CONFIDENCE, *, within: Range = "any") -> Self:
-        """The mean of independent samples of a measure with this range.
+    def of(
+        cls,
+        samples: "Array | Sequence[float]",
+        confidence: float = _CONFIDENCE,
+        *,
+        within: Range = "any",
+        chances: float = MANY,
+    ) -> Self:
+        """The mean of independent samples of a measure with this range; a sample of a share is so many `chances`.
 
         >>> interval = Interval.of([1.0, 2.0, 3.0])
         >>> interval.mean, round(interval.hi, 3)
@@ -58,7 +66,7 @@ class Interval:
         if values.size < 2 or not np.isfinite(values).all():
             end = None if values.size < 2 else math.nan
             return cls(float(values.mean()), end, end, values.size)
-        mean, low, high = (float(each[0]) for each in intervals(values.reshape(1, -1), within, confidence))
+        mean, low, high = (float(each[0]) for each in intervals(values.reshape(1, -1), within, confidence, chances))
         return cls(mean, low, high, values.size)
 
     @classmethod
@@ -123,12 +131,16 @@ class Interval:
 
 
 def intervals(
-    values: Array, ranges: "Range | Sequence[Range]" = "any", confidence: float = _CONFIDENCE
+    values: Array,
+    ranges: "Range | Sequence[Range]" = "any",
+    confidence: float = _CONFIDENCE,
+    chances: "float | Array" = MANY,
 ) -> tuple[Array, Array, Array]:
     """Many means over replications at once, with the ends of their intervals; values that are not there do not count.
 
     `values` are of shape (points, replications, …); `ranges` is one for all, or one for each place of the last axis.
-    With an infinite value the mean is infinite, and has no interval.
+    With an infinite value the mean is infinite, and has no interval.  Where shares are all nothing, or all complete,
+    their intervals are those of `chances` in a run, one number for all or of the shape of the means.
 
     >>> [ends.tolist() for ends in intervals(np.array([[1.0, np.nan, 3.0]]))[:1]]
     [[2.0]]
@@ -148,7 +160,7 @@ def intervals(
         below, above = _reaches((apart**2).sum(axis=1), (apart**3).sum(axis=1), count, confidence)
         low, high = (np.where(agree, mean, end) for end in (mean - below, mean + above))
         numbers = _RANGES.index(ranges) if isinstance(ranges, str) else np.array([_RANGES.index(one) for one in ranges])
-        low, high = _within(numbers, mean, low, high, count, most, agree)
+        low, high = _within(numbers, mean, low, high, count, most, agree, np.maximum(chances, 1.0))
         is_known = (count > 1) & np.isfinite(mean)
     return mean, np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
 
@@ -175,7 +187,7 @@ def _reaches(squares: Any, cubes: Any, count: Any, confidence: float) -> tuple[A
 
 
 def _within(
-    numbers: Any, mean: Array, low: Array, high: Array, count: Any, most: Array, agree: NDArray[np.bool_]
+    numbers: Any, mean: Array, low: Array, high: Array, count: Any, most: Array, agree: NDArray[np.bool_], each: Any
 ) -> tuple[Array, Array]:
     """The ends of intervals within their ranges, which are places in `_RANGES`.
 
@@ -187,13 +199,13 @@ def _within(
     high = np.where(agree & quantile, mean * (1 + _HALF_A_BUCKET), high)
     none = agree & (mean == 0.0)
     high = np.where(none & events, _poisson(0.0)[1] / count, high)
-    high = np.where(none & share, _poisson(0.0)[1] * _RARE / count, high)
-    low = np.where((low < 0.0) & (amount | events | share | quantile), 0.0, low)
+    chances = count * each
+    high = np.where(none & share, np.minimum(_poisson(0.0)[1] / chances, 1.0), high)
     nearly = share & (mean <= 1.0) & (1.0 - mean < _RARE)
-    chances = count / _RARE
     few, many = _poisson(np.where(nearly, chances * (1.0 - mean), 0.0))
     low = np.where(nearly, np.minimum(low, 1.0 - many / chances), low)
     high = np.where(nearly, np.maximum(high, 1.0 - few / chances), high)
+    low = np.where((low < 0.0) & (amount | events | share | quantile), 0.0, low)
     # Where a run is beyond one, as the meaning of a few shares allows, nothing bounds the mean from above.
     return low, np.where(share & (most <= 1.0), np.minimum(high, 1.0), high)
 

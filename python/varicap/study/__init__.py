@@ -23,13 +23,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import varicap._core as _core
+from varicap._files import sha256
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import InterruptedSweep
-from varicap.results.manifest import host, sha256, software
+from varicap.results.manifest import host, software
 from varicap.results.study import STUDY_VERSION, Study
-from varicap.results.summary import KINDS, Point, Tables, widest
+from varicap.results.summary import Point, Tables, widest
 from varicap.statistics.progress import Progress, shown
 from varicap.study.axes import Axis, Design, DesignError, axes_of, points
 from varicap.study.budget import Limits, check
@@ -159,7 +160,8 @@ def sweep(
     runs = base.seeds if seeds is None else seeds
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     at_a_time = 1 if on is not None or executor is not None else min(jobs or os.cpu_count() or 1, runs * len(chosen))
-    traces = dict(base.trace_files()) | _checked(template, chosen, limits, at_a_time)
+    used, exact = _checked(template, chosen, limits, at_a_time)
+    traces = dict(base.trace_files()) | used
     plan: dict[str, Any] = {
         "study_version": STUDY_VERSION,
         "scenario": json.loads(text),
@@ -174,41 +176,54 @@ def sweep(
         return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans), digests, limits)
 
     with tempfile.TemporaryDirectory() as scratch:
-        store = Folder(Path(scratch) if folder is None else Path(folder), notify)
+        store = Folder(Path(scratch) if folder is None else Path(folder), chosen, notify)
         store.open(plan)
         try:
             workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)
             begin = time.perf_counter()
             with shown(progress, base.name) as watched:
                 tables, busy = _run_all(
-                    store, make, len(chosen), wanted, workers, piece_s, watched, None if folder is None else store.path
+                    *(store, make, len(chosen), wanted, exact, workers, piece_s, watched),
+                    None if folder is None else store.path,
                 )
-            facts = {**plan, **wanted, "busy_s": round(busy, 3), "wall_s": round(time.perf_counter() - begin, 3)}
-            study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path)
+            facts = {
+                **plan,
+                **wanted,
+                "exact": sorted(exact),
+                "busy_s": round(busy, 3),
+                "wall_s": round(time.perf_counter() - begin, 3),
+            }
+            study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path, exact)
             if folder is not None:
-                _publish(store, study, facts)
+                described = {"software": software(), "host": host()}
+                store.publish(study, lambda digests: {**facts, "tables": digests, **described})
         finally:
             store.close()
     return study
 
 
-def _checked(template: _core.Template, chosen: Sequence[Point], limits: Limits, at_a_time: int) -> dict[str, Path]:
-    """The traces of the points, each of which can be read and has runs within the limits."""
+def _checked(
+    template: _core.Template, chosen: Sequence[Point], limits: Limits, at_a_time: int
+) -> tuple[dict[str, Path], frozenset[int]]:
+    """The traces of the points, each of which can be read and has runs within the limits, and which draw nothing."""
     traces: dict[str, Path] = {}
+    exact: set[int] = set()
     first = 0
     while first < len(chosen):
         some = chosen[first : first + _CHECKED_TOGETHER]
-        fitting, used = template.fitting(some, budget=limits.budget(), at_a_time=at_a_time)
+        fitting, used, silent = template.fitting(some, budget=limits.budget(), at_a_time=at_a_time)
         traces |= used
+        exact |= {first + place for place in silent}
         if fitting < len(some):
             # What is wrong with the first that does not fit.
             found = _at(template, some[fitting])
             check(limits, first + fitting, some[fitting], found, at_a_time)
             # Nothing any more: a file has come meanwhile.
             traces |= found.trace_files()
+            exact |= {first + fitting} if found.draws_nothing else set()
             fitting += 1
         first += fitting
-    return traces
+    return traces, frozenset(exact)
 
 
 def _at(template: _core.Template, point: Point) -> _core.Scenario:
@@ -228,6 +243,7 @@ def _run_all(
     make: Callable[[tuple[Span, ...]], Task],
     count: int,
     wanted: Mapping[str, Any],
+    exact: frozenset[int],
     workers: Any,
     piece_s: float,
     progress: Progress | None,
@@ -246,7 +262,7 @@ def _run_all(
 
             def keep(piece: Piece, shown: _Progress = shown) -> None:
                 nonlocal busy
-                store.add(piece.name, piece.tables)
+                store.keep(piece.name, piece.tables)
                 busy += piece.busy_s
                 shown.add(sum(span.count for span in piece.spans))
 
@@ -257,7 +273,7 @@ def _run_all(
                 left = sum(span.count for span in _missing(store.read()["links"], target))
                 raise InterruptedSweep(total - left, total, kept) from None
             tables = _only(store.read() if missing else tables, target)
-            more = _more(tables, target, wanted)
+            more = _more(tables, target, wanted, exact)
             if more == target:
                 return tables, busy
             target = more
@@ -289,20 +305,12 @@ def _only(tables: Tables, target: Mapping[int, int]) -> Tables:
     return {kind: wanted(rows) if rows.num_rows else rows for kind, rows in tables.items()}
 
 
-def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any]) -> dict[int, int]:
+def _more(tables: Tables, target: dict[int, int], wanted: Mapping[str, Any], exact: frozenset[int]) -> dict[int, int]:
     """How many runs each point needs for the precision, as far as the runs so far show."""
     if wanted["precision"] is None:
         return target
     grown = dict(target)
-    for point, width in widest(tables).items():
+    for point, width in widest(tables, exact).items():
         more = more_runs(width, wanted["precision"], target[point])
         grown[point] = min(target[point] + more, max(target[point], wanted["max_seeds"]))
     return grown
-
-
-def _publish(store: Folder, study: Study, facts: Mapping[str, Any]) -> None:
-    """Write the tables, then the manifest that vouches for them."""
-    names = [store.write_table(kind, study.tables[kind]) for kind in KINDS if study.tables[kind].num_rows]
-    names.append(store.write_table("summary", study.summary))
-    digests = {path.name: sha256(path) for path in names}
-    store.write_json("manifest.json", {**facts, "tables": digests, "software": software(), "host": host()})

@@ -8,6 +8,7 @@ from math import exp, isfinite, log
 from typing import Literal, TypeAlias
 
 from varicap import units
+from varicap._printable import PrintableError
 from varicap.results.summary import Point
 
 Design: TypeAlias = Literal["product", "zip", "latin", "sobol"]
@@ -15,7 +16,7 @@ Design: TypeAlias = Literal["product", "zip", "latin", "sobol"]
 _RANGE = re.compile(r"^\s*([-+0-9.eE]+)\s*(.*?)\s*\.\.\s*([-+0-9.eE]+)\s*(.*?)(\s+log)?\s*$")
 
 
-class DesignError(ValueError):
+class DesignError(PrintableError, ValueError):
     """Axes that cannot be combined, or a range that cannot be read."""
 
 

@@ -20,12 +20,13 @@ from typing import Any
 import pyarrow as pa
 
 import varicap._core as _core
+from varicap._files import sha256
 from varicap.errors import InterruptedSweep
-from varicap.results.manifest import host, sha256, software
+from varicap.results.manifest import host, software
 from varicap.results.study import STUDY_VERSION, Study
-from varicap.results.summary import KINDS, Point, Tables
+from varicap.results.summary import Point, Tables
 from varicap.study.budget import Limits, check
-from varicap.study.store import Folder, StudyError, unpack
+from varicap.study.store import Folder, unpack
 from varicap.study.work import Piece, Span, Task, execute, workers_on
 
 ABSENT = "–"
@@ -39,6 +40,7 @@ class Growing:
         self,
         base: _core.Scenario,
         store: Folder,
+        points: list[Point],
         plan: Mapping[str, Any],
         workers: tuple[Executor, int],
         limits: Limits,
@@ -47,7 +49,7 @@ class Growing:
         piece_s: float,
     ) -> None:
         self.base = base
-        self.points: list[Point] = []
+        self.points = points
         self.there: dict[int, set[int]] = {}
         """Replications that are finished, by point."""
         self._text = base.to_json()
@@ -56,17 +58,11 @@ class Growing:
         self._heard, self._kept, self._piece_s = heard, kept, piece_s
         self._busy_s, self._begin = 0.0, time.perf_counter()
         self._digests: dict[str, str] = dict(plan["traces"])
+        self._exact: dict[int, bool] = {}
         self._take_up()
 
     def _take_up(self) -> None:
-        file = self._store.path / "points.json"
-        if file.is_file():
-            try:
-                self.points = [
-                    tuple((str(key), str(value)) for key, value in one) for one in json.loads(file.read_text())
-                ]
-            except (ValueError, TypeError):
-                raise StudyError(f"{file}: not the points of a study; choose another folder") from None
+        self.points += self._store.read_points()
         found = self._store.read()
         self._note(found)
         if found["links"].num_rows:
@@ -81,9 +77,16 @@ class Growing:
         for name, path in dict(scenario.trace_files()).items():
             if name not in self._digests:
                 self._digests[name] = sha256(path)
+        self._exact[len(self.points)] = scenario.draws_nothing
         self.points.append(point)
-        self._store.write_json("points.json", self.points)
+        self._store.write_points()
         return len(self.points) - 1
+
+    def is_exact(self, number: int) -> bool:
+        """Whether nothing is drawn at a point, so that all runs are one."""
+        if number not in self._exact:
+            self._exact[number] = self._template.at(self.points[number]).draws_nothing
+        return self._exact[number]
 
     def missing(self, wanted: Mapping[int, range]) -> list[Span]:
         """Runs that are not there, in the order of points and replications."""
@@ -120,7 +123,7 @@ class Growing:
         return Task(self._text, self.base.base_dir, seed, spans, points, tuple(self._digests.items()), self._limits)
 
     def _keep(self, piece: Piece) -> None:
-        self._store.add(piece.name, piece.tables)
+        self._store.keep(piece.name, piece.tables)
         self._busy_s += piece.busy_s
         found = unpack(piece.tables)
         self._note(found)
@@ -136,22 +139,20 @@ class Growing:
         tables = {kind: _of(rows, points) for kind, rows in self._store.read().items()}
         keys = list(dict.fromkeys(key for point in self.points for key, _ in point))
         filled = tuple(tuple((key, dict(self.points[number]).get(key, ABSENT)) for key in keys) for number in points)
-        study = Study(self.base.name, filled, tables, self._kept)
+        exact = frozenset(place for place, number in enumerate(points) if self.is_exact(number))
+        study = Study(self.base.name, filled, tables, self._kept, exact)
         if self._kept is not None:
-            names = [self._store.write_table(kind, tables[kind]) for kind in KINDS if tables[kind].num_rows]
-            names.append(self._store.write_table("summary", study.summary))
             manifest = {
                 **self._plan,
                 "points": [dict(point) for point in filled],
                 "traces": self._digests,
                 **facts,
+                "exact": sorted(exact),
                 "busy_s": round(self._busy_s, 3),
                 "wall_s": round(time.perf_counter() - self._begin, 3),
-                "tables": {path.name: sha256(path) for path in names},
-                "software": software(),
-                "host": host(),
             }
-            self._store.write_json("manifest.json", manifest)
+            described = {"software": software(), "host": host()}
+            self._store.publish(study, lambda digests: {**manifest, "tables": digests, **described})
         return study
 
     def describe(self, answer: Mapping[str, Any]) -> None:
@@ -205,11 +206,13 @@ def growing(
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     with ExitStack() as stack:
         scratch = Path(folder) if folder is not None else Path(stack.enter_context(TemporaryDirectory()))
-        store = Folder(scratch, notify)
+        points: list[Point] = []
+        store = Folder(scratch, points, notify, is_planned=False)
         store.open(plan)
         stack.callback(store.close)
         if executor is not None:
             workers = executor, jobs or 1
         else:
             workers = stack.enter_context(workers_on(on, jobs or (None if on else os.cpu_count())))
-        yield Growing(base, store, plan, workers, limits, heard, None if folder is None else store.path, piece_s)
+        kept = None if folder is None else store.path
+        yield Growing(base, store, points, plan, workers, limits, heard, kept, piece_s)

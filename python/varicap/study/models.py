@@ -1,5 +1,6 @@
 """The model engine at many points: what the models say of each flow, and why not, in one table."""
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import varicap._core as _core
+from varicap._files import sha256
+from varicap._folders import Folder, as_json
 from varicap.engines.model import NoModelError, answered_all, why_not
 from varicap.engines.model.alike import Alike, pattern
 from varicap.engines.model.path import paths
-from varicap.results.manifest import sha256, software, write_json
+from varicap.results.manifest import software
+from varicap.results.names import refuse_foreign
 from varicap.results.summary import Point
+from varicap.results.tables import parquet
 from varicap.statistics.progress import Progress
 
 if TYPE_CHECKING:
@@ -99,15 +103,15 @@ def _rows(number: int, point: Point, flows: Sequence[Mapping[str, Any]]) -> Iter
 
 def save(study: ModelStudy, scenario: _core.Scenario, folder: Path) -> ModelStudy:
     """Write ``models.parquet`` and ``models.json``, which says of what it is, into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    table = folder / "models.parquet"
-    pq.write_table(study.table, table, compression="zstd")
+    content = parquet(study.table)
     facts = {
         "scenario": json.loads(scenario.to_json()),
         "points": [dict(point) for point in study.points],
         "traces": {name: sha256(path) for name, path in scenario.trace_files()},
-        "tables": {table.name: sha256(table)},
+        "tables": {"models.parquet": hashlib.sha256(content).hexdigest()},
         "software": software(),
     }
-    write_json(folder / "models.json", facts)
+    with Folder(folder, make=True) as there:
+        refuse_foreign(there)
+        there.write_all({"models.parquet": content, "models.json": as_json(facts)})
     return ModelStudy(study.name, study.points, study.table, folder)

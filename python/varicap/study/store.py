@@ -2,30 +2,47 @@
 
 ```text
 plan.json, parts/    what was asked, and the finished runs (`varicap.results.pieces`)
+points.json          the points so far, if they are chosen as the study goes; its parts say which points they are of
 flows.parquet …      the tables of all runs, written when all are done, the same bytes after any interruptions
 manifest.json        the same facts for readers, with versions, host and digests
 ```
 """
 
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from varicap._folders import as_json, parsed
 from varicap.results.pieces import Pieces, StudyError, reported
-from varicap.results.summary import KINDS, Tables
+from varicap.results.shapes import fault_of_schema
+from varicap.results.study import Study
+from varicap.results.summary import KINDS, Point, Tables
+from varicap.results.tables import parquet
 
 __all__ = ["Folder", "StudyError", "pack", "unpack"]
+
+_POINTS = "points.json"
 
 
 class Folder(Pieces):
     """A study's folder, locked for one process at a time."""
 
-    def __init__(self, path: Path, notify: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        points: Sequence[Point],
+        notify: Callable[[str], None] = lambda _: None,
+        *,
+        is_planned: bool = True,
+    ) -> None:
+        """The folder of a study of these points, to which more may be added if they are not all planned."""
         super().__init__(path, ".arrow", notify)
+        self.points = points
+        self._is_planned = is_planned
 
     def read(self) -> Tables:
         """All finished runs, in the order of points and replications; empty tables if there are none.
@@ -34,28 +51,71 @@ class Folder(Pieces):
         """
         pieces: list[Tables] = []
         known: set[tuple[int, int]] = set()
-        for file, piece in self.whole():
-            tables = unpack(piece)
+        for name, tables in self.whole(self._read):
             runs = _runs(tables)
             if known & runs:
-                self.set_aside(file, "has runs that another part has")
-                continue
-            known |= runs
-            pieces.append(tables)
+                self.set_aside(self.parts, name, "has runs that another part has")
+            elif pieces and any(pieces[0][kind].schema != tables[kind].schema for kind in KINDS):
+                self.set_aside(self.parts, name, "has other columns than the parts before it")
+            else:
+                known |= runs
+                pieces.append(tables)
         return {kind: _sorted([piece[kind] for piece in pieces]) for kind in KINDS}
 
-    def write_table(self, name: str, table: pa.Table) -> Path:
-        """Write a table of the results."""
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
-        with reported(self.path):
-            return self.write(self.path / f"{name}.parquet", sink.getvalue().to_pybytes())
+    def keep(self, name: str, piece: bytes) -> None:
+        """Keep a piece of finished runs: all of it or nothing."""
+        self.add(name, piece if self._is_planned else self._head(unpack(piece)) + b"\n" + piece)
 
-    def write_json(self, name: str, value: Any) -> Path:
-        """Write an object as JSON."""
-        text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    def _read(self, piece: bytes) -> Tables:
+        """The tables of a part.  Raises ``ValueError`` for what is none, or is of other points."""
+        head, end, rest = (b"", b"", piece) if self._is_planned else piece.partition(b"\n")
+        tables = unpack(rest)
+        if any(not (0 <= point < len(self.points) and run >= 0) for point, run in _runs(tables)):
+            raise ValueError("has a point that the study does not have")
+        if end and head != self._head(tables):
+            raise ValueError("not of the points that points.json has")
+        return tables
+
+    def _head(self, tables: Tables) -> bytes:
+        """The points of a part, of which the plan does not speak."""
+        return json.dumps([self.points[number] for number in sorted({point for point, _ in _runs(tables)})]).encode()
+
+    def read_points(self) -> list[Point]:
+        """The points so far; a file that does not have them is set aside, and so are the runs of what it had."""
         with reported(self.path):
-            return self.write(self.path / name, text.encode())
+            if not self.folder.is_file(_POINTS):
+                return []
+            try:
+                return [tuple(_pair(each) for each in point) for point in parsed(self.folder.read(_POINTS))]
+            except (ValueError, TypeError):
+                self.set_aside(self.folder, _POINTS, "not the points of a study; its runs are repeated")
+                return []
+
+    def write_points(self) -> None:
+        """Write the points so far."""
+        self.write_json(_POINTS, self.points)
+
+    def publish(self, study: Study, facts: Callable[[dict[str, str]], Any]) -> None:
+        """Write the tables, then the manifest that vouches for them: `facts` of their digests."""
+        tables = {kind: study.tables[kind] for kind in KINDS if study.tables[kind].num_rows}
+        contents = {f"{name}.parquet": parquet(rows) for name, rows in (tables | {"summary": study.summary}).items()}
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        contents["manifest.json"] = as_json(facts(digests))
+        with reported(self.path):
+            self.folder.write_all(contents, lasting=True)
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write an object as JSON."""
+        with reported(self.path):
+            self.folder.write(name, as_json(value), lasting=True)
+
+
+def _pair(value: Any) -> tuple[str, str]:
+    """The path and the value of a key, as it was written."""
+    path, text = value
+    if not (isinstance(path, str) and isinstance(text, str)):
+        raise ValueError("not a key and its value")
+    return path, text
 
 
 def pack(tables: Tables) -> bytes:
@@ -68,9 +128,26 @@ def pack(tables: Tables) -> bytes:
 
 
 def unpack(piece: bytes) -> Tables:
-    """The tables of a piece."""
+    """The tables of a piece.  Raises ``ValueError`` for what is none."""
     source = pa.BufferReader(piece)
-    return {kind: pa.ipc.open_stream(source).read_all() for kind in KINDS}
+    try:
+        tables = {kind: pa.ipc.open_stream(source).read_all() for kind in KINDS}
+        for kind, rows in tables.items():
+            rows.validate(full=True)
+            if fault := fault_of_schema(kind, rows.schema) or _fault_of_runs(rows):
+                raise ValueError(f"{kind}: {fault}")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"not tables of runs: {error}") from None
+    return tables
+
+
+def _fault_of_runs(rows: pa.Table) -> str:
+    """What is wrong with the columns that say of which run a row is."""
+    for name in ("point", "replication"):
+        at = rows.schema.get_all_field_indices(name)
+        if len(at) != 1 or not pa.types.is_integer(rows.schema.field(at[0]).type) or rows[name].null_count:
+            return f"the column `{name}` is not there once, of whole numbers"
+    return ""
 
 
 def _sorted(tables: list[pa.Table]) -> pa.Table:

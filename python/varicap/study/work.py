@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import varicap._core as _core
+from varicap._files import sha256
+from varicap._printable import PrintableError
 from varicap.parts import policies
-from varicap.results.manifest import sha256
 from varicap.results.summary import KINDS, Point
 from varicap.results.tables import arrow
 from varicap.study.budget import NO_LIMITS, Limits, named
 from varicap.study.store import StudyError, pack
 
 
-class WorkersError(Exception):
+class WorkersError(PrintableError):
     """The workers that should execute the runs cannot be reached, or lack something."""
 
 
@@ -182,6 +183,7 @@ def execute(
         raise _core.LimitError(f"{exceeded}; what was finished is kept") from exceeded
 
 
+_MOST_WORKERS = 4096
 _LEAST_S = 0.02
 """What is shared out further would take longer to keep than to simulate [s]."""
 
@@ -246,12 +248,18 @@ def workers_on(on: str | None, jobs: int | None) -> Iterator[tuple[Executor, int
         yield client.get_executor(pure=False, retries=10), max(1, count)
 
 
+def _workers(on: str, number: str) -> int:
+    if not (number.isascii() and number.isdigit() and 1 <= int(number[:10]) <= _MOST_WORKERS):
+        raise ValueError(f"`{number}` is not a number of processes from 1 to {_MOST_WORKERS}")
+    return int(number)
+
+
 @contextmanager
 def _client(distributed: Any, on: str) -> Iterator[Any]:
     kind, _, rest = on.partition(":")
     try:
         if kind == "local":
-            count = int(rest)
+            count = _workers(on, rest)
             with (
                 distributed.LocalCluster(
                     count, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"

@@ -8,13 +8,14 @@ name = "web"
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import varicap._core as _core
+from varicap._folders import Folder
 from varicap._names import unknown
+from varicap._printable import PrintableError
 
 if TYPE_CHECKING:
     from varicap.traces import Rates
@@ -24,7 +25,7 @@ _STEP_S = 0.1
 """Traces are written in steps of this [s], so that their files stay small."""
 
 
-class TemplateError(ValueError):
+class TemplateError(PrintableError, ValueError):
     """A template that does not exist, or files that stand where it would be written."""
 
 
@@ -63,10 +64,12 @@ def new(name: str, path: str | Path | None = None, *, force: bool = False) -> li
     there = [str(each) for each in wanted if os.path.lexists(each)]
     if there and not force:
         raise TemplateError(f"{' and '.join(there)}: there is such a file already; it stays as it is without --force")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if trace is not None:
-        _replace(trace, _trace_text(name))
-    _replace(target, scenario)
+    with Folder(target.parent, make=True) as folder:
+        contents = {} if trace is None else {trace.name: _trace_text(name).encode()}
+        contents[target.name] = scenario.encode()
+        for each in contents:
+            folder.remove_link(each)  # it is replaced, and not what it points to
+        folder.write_all(contents)
     return wanted
 
 
@@ -109,17 +112,3 @@ def _handover() -> "Rates":
 
 
 _TRACES: Mapping[str, Callable[[], "Rates"]] = {"lte": _lte, "satellite": _satellite, "handover": _handover}
-
-
-def _replace(path: Path, content: str) -> None:
-    """Write a file whole or not at all; a link that stands there is replaced, and not what it points to."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).chmod(0o666 & ~_umask())
-    Path(file.name).replace(path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -20,7 +20,7 @@ from varicap.traces.parameters import Cells, Cellular, Satellite, TraceError
 
 if TYPE_CHECKING:
     from varicap.traces.cellular import generate_lte, generate_lte_rates
-    from varicap.traces.files import FORMATS, Format, convert, format_of, load, save
+    from varicap.traces.files import FORMATS, Format, Reading, convert, format_of, load, save
     from varicap.traces.fitting import Fit, fit
     from varicap.traces.fitting.links import fit_cellular, fit_satellite
     from varicap.traces.handover import generate_handover
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Opportunities,
         Rates,
         Trace,
+        Understood,
         bins,
         mean_rate_bps,
         to_opportunities,
@@ -53,9 +54,11 @@ __all__ = [
     "Opportunities",
     "Outages",
     "Rates",
+    "Reading",
     "Satellite",
     "Trace",
     "TraceError",
+    "Understood",
     "bins",
     "convert",
     "fit",
@@ -83,7 +86,7 @@ __all__ = [
 # Imported on first use: the command line reads the parameters of links and must not wait for NumPy.
 _HOME = {
     "cellular": ("generate_lte", "generate_lte_rates"),
-    "files": ("FORMATS", "Format", "convert", "format_of", "load", "save"),
+    "files": ("FORMATS", "Format", "Reading", "convert", "format_of", "load", "save"),
     "fitting": ("Fit", "fit"),
     "fitting.links": ("fit_cellular", "fit_satellite"),
     "handover": ("generate_handover",),
@@ -91,7 +94,7 @@ _HOME = {
     "satellite": ("generate_leo",),
     "statistics": ("Info", "Outages", "info"),
     "trace": (
-        *("Delays", "Losses", "Opportunities", "Rates", "Trace", "bins"),
+        *("Delays", "Losses", "Opportunities", "Rates", "Trace", "Understood", "bins"),
         *("mean_rate_bps", "to_opportunities", "to_rates", "with_delay"),
     ),
     "trains": ("light_trains", "save_trains"),

@@ -1,4 +1,4 @@
-"""Traces in files: Mahimahi's opportunities, rates as CSV, and LeoReplayer's pairs of files.
+"""Traces in files: logs of any form are read, Mahimahi's opportunities, rates as CSV and LeoReplayer's files written.
 
 | format | capacity | delay | loss |
 |---|---|---|---|
@@ -6,21 +6,32 @@
 | ``csv`` | ``time_s`` and ``rate_bps``, ``rate_kbps`` or ``rate_mbps``, until the next row | ``delay_ms`` | ``loss`` |
 | ``leoreplayer`` | ``bw_N.txt``, as Mahimahi's | ``delay_N.txt``: that of every 10 ms | ``loss_N.csv``, ours |
 
-Capacities and losses are read by the engine's own readers: whatever is accepted here is accepted in a scenario, and
-vice versa.
+All are read by the engine's own reader: whatever is accepted here is accepted in a scenario, and vice versa.
 """
 
-import codecs
+import json
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 import varicap._core as _core
-from varicap._files import UnreadableError, read_whole
+from varicap._files import UnreadableError, read_whole, write_whole
+from varicap._folders import Folder
 from varicap.traces.parameters import TraceError
-from varicap.traces.trace import Array, Delays, Losses, Opportunities, Rates, Trace, to_opportunities, to_rates
+from varicap.traces.trace import (
+    Array,
+    Delays,
+    Losses,
+    Opportunities,
+    Rates,
+    Trace,
+    Understood,
+    to_opportunities,
+    to_rates,
+)
 
 Format: TypeAlias = Literal["mahimahi", "csv", "leoreplayer"]
 FORMATS: tuple[Format, ...] = ("mahimahi", "csv", "leoreplayer")
@@ -28,18 +39,57 @@ FORMATS: tuple[Format, ...] = ("mahimahi", "csv", "leoreplayer")
 DELAY_STEP_S = 0.010
 """Interval of LeoReplayer's delays [s]."""
 MOST_BYTES = 500_000_000
-_QUOTED = 20
-"""How much of a file an error quotes, at most: it may be any file that can be read."""
-_DELAY_COLUMNS = {"delay_ms": 1.0, "delay_us": 1e-3, "delay_s": 1e3}
-"""Names of a column of delays, with their unit [ms]."""
-_MOST_DELAY_MS = 1e6
-_LOSS_COLUMNS = ("loss", "loss_percent")
 
 
-def load(path: str | Path) -> Trace:
-    """Read a trace in any format: a file, the folder of a LeoReplayer pair, or a pipe such as ``<(gunzip -c a.gz)``.
+@dataclass(frozen=True)
+class Reading:
+    """How a log is understood, and what is done about its faults, as the keys of a scenario's ``trace`` say.
 
-    With ``bw_N.txt`` its ``delay_N.txt`` and ``loss_N.csv`` are read too.
+    Times and rates have their units: ``"1 s"``, ``"100 Mbit/s"``.
+    """
+
+    columns: str | None = None
+    """What its columns are, such as ``time=0:s,rate=2:Mbit/s``; by their names if None."""
+    every: str | None = None
+    """Time from row to row where no column has one; of a capture, over which packets are counted."""
+    only: str | None = None
+    """Which direction or series of several; of a capture ``all``, or ``10.0.0.1 > 10.0.0.2:443``."""
+    gaps: Literal["hold", "outage", "refuse"] = "hold"
+    """What holds where rows or values are missing: the value before, or a rate of zero."""
+    duplicates: Literal["last", "first", "mean", "refuse"] = "last"
+    """Which of several rows of one instant counts."""
+    backward: Literal["refuse", "sort", "drop", "append"] = "refuse"
+    """What becomes of rows that are earlier than the one before; ``append`` makes them another recording."""
+    unreadable: Literal["refuse", "skip"] = "refuse"
+    """What becomes of rows that cannot be read; skipped, they are missing."""
+    clip: str | None = None
+    """The greatest rate: greater ones become this one."""
+    last: str | None = None
+    """How long the last row lasts; as long as the one before it if None."""
+    resample: str | None = None
+    """Time over which values become their means."""
+    strict: bool = False
+    """Whether a log with gaps, duplicates, missing or absurd values is refused."""
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether it says what the file is made of."""
+        return self.columns is not None or self.every is not None or self.only is not None
+
+    def to_json(self, wanted: str) -> str:
+        """The same for the reader."""
+        keys = {key: value for key, value in asdict(self).items() if value is not None}
+        if wanted != "rate":
+            keys.pop("clip", None)
+        return json.dumps(keys)
+
+
+def load(path: str | Path, reading: Reading | None = None, **keys: Any) -> Trace:
+    """Read a log in any form: a file, the folder of a LeoReplayer pair, or a pipe such as ``<(gunzip -c a.gz)``.
+
+    What a file is, is found by its content; `reading`, or its fields as `keys`, say what cannot be found, and what is
+    done about gaps and other faults.  What was understood is in ``understood`` of the trace.  With ``bw_N.txt`` its
+    ``delay_N.txt`` and ``loss_N.csv`` are read too.
 
     Raises `TraceError` with file, line, what was found and what was
     expected.
@@ -47,23 +97,55 @@ def load(path: str | Path) -> Trace:
     >>> load("examples/traces/lte-like.down").duration_s
     60.0
     """
+    reading = replace(reading or Reading(), **keys)
     path = Path(path)
     if path.is_dir():
         path = _bandwidth_in(path)
     text = _read(path)
     try:
-        if not _is_csv(path, text):
-            times = _core.read_opportunities(str(path), text).view(np.int64)
-            return Opportunities(times, _delays_beside(path), _losses_beside(path))
-        time_s, rate_bps, length_s = _core.read_rates(str(path), text)
-        has_losses = any(name in _header(text) for name in _LOSS_COLUMNS)
-        loss = _losses(path, text) if has_losses else None
+        if not reading.names_columns and path.suffix.lower() != ".csv" and _core.are_opportunities(str(path), text):
+            times, said = _core.read_opportunities(str(path), text)
+            understood = None if said is None else Understood("mahimahi", said, (said,), {})
+            return Opportunities(times.view(np.int64), _delays_beside(path), _losses_beside(path), understood)
+        time_s, rate_bps, length_s, sentence = _asked(path, text, "rate", reading)
+        delay, of_delay = _beside(path, text, "delay", reading)
+        loss, of_loss = _beside(path, text, "loss", reading)
     except TraceError:
         raise
     except ValueError as error:
         raise TraceError(str(error)) from None
     duration_s = 1.0 if length_s is None else length_s
-    return Rates(time_s, rate_bps, duration_s, _delay_column(path, text, time_s, duration_s), loss)
+    understood = _understood(sentence, [*of_delay, *of_loss])
+    delays = None if delay is None else Delays(delay[0], delay[1] * 1000, delay[2] or duration_s)
+    losses = None if loss is None else Losses(loss[0], loss[1], loss[2] or duration_s)
+    return Rates(time_s, rate_bps, duration_s, delays, losses, understood)
+
+
+def _asked(path: Path, text: bytes, wanted: str, reading: Reading) -> tuple[Array, Array, float | None, str]:
+    """What a log has of what was asked for."""
+    found = _core.read_log(str(path), text, wanted, reading.to_json(wanted), False)
+    if found is None:
+        raise RuntimeError("what is not optional is read or refused")
+    return found
+
+
+def _beside(
+    path: Path, text: bytes, wanted: str, reading: Reading
+) -> tuple[tuple[Array, Array, float | None] | None, list[str]]:
+    """What a log of rates has beside them, and why not if it has but cannot be read: nobody asked for it."""
+    try:
+        found = _core.read_log(str(path), text, wanted, reading.to_json(wanted), True)
+    except ValueError as error:
+        if reading.strict:
+            raise
+        return None, [f"its column of {wanted} is not used ({str(error).removeprefix(f'{path}, ')})"]
+    return (None if found is None else found[:3]), []
+
+
+def _understood(text: str, more: list[str]) -> Understood:
+    found = json.loads(text)
+    faults = [*found["quality"].pop("faults"), *more]
+    return Understood(found["form"], ", ".join([found["sentence"], *more]), tuple(faults), found["quality"])
 
 
 def format_of(path: str | Path) -> Format:
@@ -106,22 +188,21 @@ def save(
     return written
 
 
-def convert(source: str | Path, target: str | Path, to: Format | None = None, step_s: float = 0.1) -> list[Path]:
+def convert(
+    source: str | Path,
+    target: str | Path,
+    to: Format | None = None,
+    step_s: float = 0.1,
+    reading: Reading | None = None,
+) -> list[Path]:
     """Read a trace, write it in another format, and return the files; see `load` and `save`."""
-    return save(load(source), target, to, step_s)
-
-
-def _is_csv(path: Path, text: bytes) -> bool:
-    """The format of a text, by its first line that is not a comment."""
-    if path.suffix.lower() == ".csv":
-        return True
-    begin = (line.strip() for line in text[:4096].splitlines())
-    first = next((line for line in begin if line and not line.startswith(b"#")), b"")
-    return b"," in first
+    return save(load(source, reading), target, to, step_s)
 
 
 def _bandwidth_in(folder: Path) -> Path:
-    found = sorted(folder.glob("bw_*.txt"))
+    with Folder(folder) as there:
+        files = [name for name in there.names() if name.startswith(("bw_", "delay_", "loss_")) and there.is_file(name)]
+    found = [folder / name for name in files if name.startswith("bw_") and name.endswith(".txt")]
     if len(found) != 1:
         what = "no bw_N.txt" if not found else f"{len(found)} files bw_N.txt"
         raise TraceError(f"{folder}: {what}, expected one, with its delay_N.txt, as LeoReplayer has them")
@@ -141,18 +222,8 @@ def _losses_beside(path: Path) -> Losses | None:
     file = _loss_file(path)
     if not path.name.startswith("bw_") or not file.exists():
         return None
-    return _losses(file, _read(file))
-
-
-def _losses(path: Path, text: bytes) -> Losses:
-    time_s, loss, length_s = _core.read_losses(str(path), text)
-    return Losses(time_s, loss, 1.0 if length_s is None else length_s)
-
-
-def _header(text: bytes) -> list[str]:
-    """The names of the columns of a CSV."""
-    lines = (line for line in text.splitlines() if line.strip() and not line.startswith(b"#"))
-    return [name.strip() for name in next(lines, b"").decode(errors="replace").split(",")]
+    time_s, loss, length_s, _ = _asked(file, _read(file), "loss", Reading())
+    return Losses(time_s, loss, length_s or 1.0)
 
 
 def _delays_beside(path: Path) -> Delays | None:
@@ -160,44 +231,8 @@ def _delays_beside(path: Path) -> Delays | None:
     file = _delay_file(path)
     if not path.name.startswith("bw_") or not file.exists():
         return None
-    values = []
-    for number, line in enumerate(_read(file).splitlines(), 1):
-        if not line.isdigit() or not 0 <= int(line) <= _MOST_DELAY_MS:
-            raise _wrong(file, number, line, "a whole number of milliseconds, the delay of 10 ms")
-        values.append(float(line))
-    if not values:
-        raise TraceError(f"{file}: is empty, expected a whole number of milliseconds a line")
-    return Delays(np.arange(len(values), dtype=np.float64) * DELAY_STEP_S, np.array(values), len(values) * DELAY_STEP_S)
-
-
-def _delay_column(path: Path, text: bytes, time_s: Array, duration_s: float) -> Delays | None:
-    """The delays of a CSV whose rates have been read."""
-    rows = [
-        (number, line.decode().split(","))
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip() and not line.startswith(b"#")
-    ]
-    header = [name.strip() for name in rows[0][1]]
-    named = next((name for name in _DELAY_COLUMNS if name in header), None)
-    if named is None:
-        return None
-    place, unit_ms = header.index(named), _DELAY_COLUMNS[named]
-    values = []
-    for number, fields in rows[1:]:
-        field = fields[place].strip() if place < len(fields) else ""
-        try:
-            value = float(field) * unit_ms
-        except ValueError:
-            value = -1.0
-        if not 0 <= value <= _MOST_DELAY_MS:
-            raise _wrong(path, number, field.encode(), "a delay in milliseconds, from 0 to 1e6")
-        values.append(value)
-    return Delays(time_s, np.array(values), duration_s)
-
-
-def _wrong(path: Path, line: int, found: bytes, expected: str) -> TraceError:
-    shown = repr(found[:_QUOTED].decode(errors="replace"))[1:-1] + ("…" if len(found) > _QUOTED else "")
-    return TraceError(f"{path}, line {line}: found `{shown}`, expected {expected}")
+    time_s, delay_s, length_s, _ = _asked(file, _read(file), "delay", Reading())
+    return Delays(time_s, delay_s * 1000, length_s or DELAY_STEP_S)
 
 
 def _csv(trace: Rates, note: Iterable[str]) -> str:
@@ -248,13 +283,11 @@ def _lines(values: list[int]) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
-    return path
+    return write_whole(path, text)
 
 
 def _read(path: Path) -> bytes:
     try:
-        return read_whole(path, MOST_BYTES).removeprefix(codecs.BOM_UTF8)
+        return read_whole(path, MOST_BYTES)
     except UnreadableError as error:
         raise TraceError(f"{path}: {error}") from None

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, fields
 from math import ceil, isfinite
 from typing import Any, TypeVar
 
+from varicap._printable import PrintableError
+
 MOST_VALUES = 50_000_000
 """Of one trace: what fits in the memory of a small machine."""
 _MOST_SIGMA = 3.0
 """Of a log-capacity: a factor of twenty is one standard deviation."""
 
 
-class TraceError(ValueError):
+class TraceError(PrintableError, ValueError):
     """A trace that cannot be read, made or converted; the text says where and why."""
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from varicap.traces.parameters import TraceError
-from varicap.traces.trace import Array, Opportunities, Trace, bins, mean_rate_bps
+from varicap.traces.trace import Array, Opportunities, Trace, Understood, bins, mean_rate_bps, sample_s
 
 SCALES_S = (0.01, 0.1, 1.0, 10.0)
 _QUANTILES = (0, 5, 25, 50, 75, 95, 100)
 _FEWEST_BINS = 4
-_MOST_BINS = 10_000_000
+_MOST_BINS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Info:
     """Least, mean and greatest one-way delay [ms], if it was recorded."""
     loss: Mapping[str, float] | None
     """Mean and greatest probability of loss, and share of time in which there is any [1], if it has losses."""
+    understood: Understood | None = None
+    """What was understood of the file, and what was found wrong."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as an object, as ``varicap trace info --json`` prints it."""
@@ -69,7 +71,11 @@ def info(trace: Trace, step_s: float = 0.1, outage_s: float = 0.1) -> Info:
     """
     _, rates = bins(trace, _within(trace, step_s))
     quantiles = np.percentile(rates, _QUANTILES)
-    scales = [scale for scale in SCALES_S if _FEWEST_BINS <= trace.duration_s / scale <= _MOST_BINS]
+    # Within a row of a log nothing varies.
+    shortest = (sample_s(trace) or 0.0) * 0.999
+    scales = [
+        scale for scale in SCALES_S if scale >= shortest and _FEWEST_BINS <= trace.duration_s / scale <= _MOST_BINS
+    ]
     values = len(trace.time_ms) if isinstance(trace, Opportunities) else len(trace.time_s)
     return Info(
         kind="opportunities" if isinstance(trace, Opportunities) else "rates",
@@ -84,6 +90,7 @@ def info(trace: Trace, step_s: float = 0.1, outage_s: float = 0.1) -> Info:
         variation={f"{scale:g}": _variation(bins(trace, scale)[1]) for scale in scales},
         delay_ms=_delays(trace),
         loss=_losses(trace),
+        understood=trace.understood,
     )
 
 
@@ -111,6 +118,11 @@ def _within(trace: Trace, step_s: float) -> float:
     """The step, limited to the length of the trace."""
     if not step_s > 0:
         raise TraceError(f"a step is longer than 0 s, not {step_s:g} s")
+    if trace.duration_s / step_s > _MOST_BINS:
+        raise TraceError(
+            f"steps of {step_s:g} s are too short for a trace of {trace.duration_s:g} s: {_MOST_BINS} at most, so that "
+            f"`--step '{trace.duration_s / _MOST_BINS:.2g} s'` or more will do"
+        )
     return min(step_s, trace.duration_s)
 
 

@@ -4,8 +4,9 @@ Conversion preserves the work that a link can do: the integral of the rate is th
 size.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,20 @@ def _held(begins_s: Array, values: Array, duration_s: float, time_s: Array) -> A
 
 
 @dataclass(frozen=True)
+class Understood:
+    """What was understood of a log."""
+
+    form: str
+    """What kind of file it is: ``table``, ``Pensieve``, ``iperf3``, ``capture``, …"""
+    sentence: str
+    """Rows, length, columns, and what was found wrong and done about it."""
+    faults: tuple[str, ...]
+    """What was found wrong, and what was done about it."""
+    quality: Mapping[str, Any]
+    """The same in numbers: gaps, duplicates, missing values, …"""
+
+
+@dataclass(frozen=True)
 class Rates:
     """A capacity that is constant from one instant to the next."""
 
@@ -71,6 +86,8 @@ class Rates:
     """One-way delays that were recorded with the trace."""
     loss: Losses | None = None
     """Probabilities of loss that belong to the trace."""
+    understood: Understood | None = None
+    """What was understood of the file, if it was read from one."""
 
     @property
     def edges_s(self) -> Array:
@@ -93,6 +110,8 @@ class Opportunities:
     """One-way delays that were recorded with the trace."""
     loss: Losses | None = None
     """Probabilities of loss that belong to the trace."""
+    understood: Understood | None = None
+    """What was understood of the file, if it was read from one."""
 
     @property
     def duration_s(self) -> float:
@@ -131,6 +150,27 @@ def bins(trace: Trace, step_s: float) -> tuple[Array, Array]:
 def mean_rate_bps(trace: Trace) -> float:
     """Mean capacity [b/s]."""
     return float(trace.bits_until(np.array([trace.duration_s]))[0]) / trace.duration_s
+
+
+_FEW_VALUES = 0.25
+"""Share of rows up to which values count as recurring."""
+
+
+def sample_s(trace: Trace) -> float | None:
+    """Usual length of the rows of a log of samples, the median [s]; None where rows begin when the rate changes.
+
+    Rows are samples if they are about equally long, or if hardly a rate recurs: a path of a few rates has neither.
+
+    >>> sample_s(Rates(np.arange(4.0), np.array([1e6, 2e6, 3e6, 4e6]), 4.0))
+    1.0
+    """
+    if isinstance(trace, Opportunities) or len(trace.time_s) < 2:
+        return None
+    lengths = np.diff(trace.edges_s)
+    usual = float(np.median(lengths))
+    is_regular = float((np.abs(lengths - usual) <= usual / 4).mean()) >= 0.75
+    recurs = len(np.unique(trace.rate_bps)) <= _FEW_VALUES * len(lengths)
+    return usual if is_regular or not recurs else None
 
 
 def to_rates(trace: Trace, step_s: float = 0.1) -> Rates:

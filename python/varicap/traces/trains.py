@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from varicap._files import write_whole
 from varicap.traces.parameters import TraceError
 from varicap.traces.trace import Millis, Trace, to_opportunities
 
@@ -54,5 +55,4 @@ def _line(start: int, heavy: Trace, coming: Millis, share: float, packets: int) 
 
 def save_trains(text: str, path: str | Path) -> Path:
     """Write trains to a file, and return it."""
-    Path(path).write_text(text, encoding="ascii")
-    return Path(path)
+    return write_whole(path, text)

@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varicap import units
+from varicap._files import read_whole
+from varicap._folders import Folder
 from varicap._names import unknown
+from varicap._printable import PrintableError
 from varicap.engines.scenarios import load
+from varicap.traces.files import MOST_BYTES
 from varicap.validate.store import Wanted
 
 if TYPE_CHECKING:
@@ -49,7 +53,7 @@ _QUICK_FAST_S = 8.0
 _FAST_MBPS = 40.0
 
 
-class PathError(ValueError):
+class PathError(PrintableError, ValueError):
     """A path that does not exist, or a folder whose traces cannot be paths."""
 
 
@@ -114,7 +118,7 @@ def wanted(case: Case, scenario: "_core.Scenario") -> Wanted:
 def _digest(said: object, scenario: "_core.Scenario") -> str:
     found = hashlib.sha256(json.dumps(said).encode())
     for _, file in scenario.trace_files():
-        found.update(file.read_bytes())
+        found.update(read_whole(file, MOST_BYTES))
     return found.hexdigest()[:16]
 
 
@@ -233,13 +237,17 @@ def recorded(folder: str | Path) -> dict[str, dict[str, Any]]:
     Raises `PathError` for a folder without traces, and for a trace that has the name of a path of the table.
     """
     folder = Path(folder).resolve()
-    found = {}
-    for down in sorted(folder.glob("*.down")):
+    found: dict[str, dict[str, Any]] = {}
+    if not folder.is_dir():
+        raise PathError(f"{folder}: no traces (*.down): there is no such folder")
+    with Folder(folder) as there:
+        names = [name for name in there.names() if name.endswith((".down", ".up")) and there.is_file(name)]
+    for down in [folder / name for name in names if name.endswith(".down")]:
         if down.stem in _table()["paths"]:
             raise PathError(f"{down}: `{down.stem}` is another path of the table; give the trace another name")
         queue = {"drop-tail": {"limit": "150 packets"}}
         up = down.with_suffix(".up")
-        links = {"forward": down} | ({"reverse": up} if up.is_file() else {})
+        links = {"forward": down} | ({"reverse": up} if up.name in names else {})
         found[down.stem] = {
             "about": f"trace {down.name}, 150 packets",
             "controls": ["reno", "cubic"],

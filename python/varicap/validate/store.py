@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias
 
+from varicap._folders import Folder, parsed
 from varicap.kernels import Kernel
 from varicap.validate.rules import Numbers
 
@@ -52,7 +53,7 @@ class Store:
     """
 
     def __init__(self, folder: Path | None, any_revision: bool = False) -> None:
-        self._file = None if folder is None else folder / FILE
+        self._folder = folder
         self._by = "written" if any_revision else "digest"
         self._runs: dict[tuple[str, int, Which], Kept] = {}
         self._compared: dict[tuple[str, str], dict[str, Any]] = {}
@@ -60,15 +61,15 @@ class Store:
         self._is_cut = False
         """Whether the file ends within a line."""
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        if self._file is not None and self._file.exists():
-            self._read(self._file.read_text(encoding="utf-8"))
+            with Folder(folder, make=True) as there:
+                if there.is_file(FILE):
+                    self._read(there.read(FILE).decode(errors="replace"))
 
     def _read(self, text: str) -> None:
         self._is_cut = bool(text) and not text.endswith("\n")
         for line in text.splitlines():
             try:
-                read: dict[str, Any] = json.loads(line)
+                read: dict[str, Any] = parsed(line.encode())
                 if "logs" in read:
                     one, other = map(str, read["logs"])
                     self._compared[one, other] = dict(read["compared"])
@@ -112,11 +113,11 @@ class Store:
         self._write({"logs": list(logs), "compared": compared})
 
     def _write(self, line: dict[str, Any]) -> None:
-        if self._file is None:
+        if self._folder is None:
             return
-        with self._writing, self._file.open("a", encoding="utf-8") as file:
+        with self._writing, Folder(self._folder, make=True) as folder:
             # A line that a dying process cut off must not spoil the next one.
-            file.write(("\n" if self._is_cut else "") + json.dumps(line) + "\n")
+            folder.append(FILE, (("\n" if self._is_cut else "") + json.dumps(line) + "\n").encode())
             self._is_cut = False
 
 

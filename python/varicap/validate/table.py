@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from varicap._files import read_whole, write_whole
+from varicap._folders import MOST_TEXT, Folder, as_json
+from varicap._printable import PrintableError
 from varicap.report import notebook
 from varicap.report.formats import markdown
 from varicap.report.table import significant
-from varicap.results.manifest import host, software, write_json
+from varicap.results.manifest import host, software
 from varicap.statistics import Interval, Range
 from varicap.validate import rules
 from varicap.validate.paths import Case
@@ -36,7 +39,7 @@ _LINE = 120
 """Of a document [characters]."""
 
 
-class DocumentError(ValueError):
+class DocumentError(PrintableError, ValueError):
     """A document without the marks between which the table would go."""
 
 
@@ -182,15 +185,14 @@ class Validation:
         """Replace the table of a Markdown document, which stands between two marks.  Raises `DocumentError`."""
         document = Path(document)
         before, after = _around(document)
-        document.write_text(f"{before}\n{self.markdown()}\n{after}", encoding="utf-8", newline="\n")
+        write_whole(document, f"{before}\n{self.markdown()}\n{after}")
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the table into a folder, as JSON and as Markdown; returns the files."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / JSON, self.to_dict())
-        (folder / MARKDOWN).write_text(self.markdown(), encoding="utf-8", newline="\n")
-        return [folder / JSON, folder / MARKDOWN]
+        contents = {JSON: as_json(self.to_dict()), MARKDOWN: self.markdown().encode()}
+        with Folder(folder, make=True) as there:
+            there.write_all(contents)
+        return [Path(folder) / name for name in contents]
 
     def __repr__(self) -> str:
         undecided = [f"{line}: undecided" for line in self.undecided()]
@@ -207,7 +209,7 @@ def check_document(document: str | Path) -> None:
 
 def _around(document: Path) -> tuple[str, str]:
     """What stands before and behind the table, with the marks."""
-    text = document.read_text(encoding="utf-8") if document.is_file() else ""
+    text = read_whole(document, MOST_TEXT).decode() if document.is_file() else ""
     begin, end = (text.find(f"{mark}\n") for mark in MARKS)
     if not 0 <= begin < end:
         raise DocumentError(f"{document}: a file with the lines `{MARKS[0]}` and `{MARKS[1]}` is expected")

@@ -10,8 +10,9 @@ pub(crate) mod validate;
 
 use std::sync::Arc;
 
-use varicap_net::{CapacityParts, DelayParts, LinkParts, LossParts, NetError};
+use varicap_net::{CapacityParts, DelayParts, LinkParts, LossParts, NetError, QueueConfig};
 use varicap_tcp::{LARGEST_WINDOW, TcpConfig};
+use varicap_units::part::Part;
 use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::check::At;
@@ -143,6 +144,7 @@ fn resolve_link(
     let arq = arq::resolve(config, &capacity, &queue, [packet, bdp]);
     let arq = arq.map_err(|error| of_link(link, error))?;
     Ok(LinkSpec {
+        draws: draws(link, &queue),
         name: Arc::from(link.name.as_str()),
         parts: LinkParts {
             capacity,
@@ -160,6 +162,12 @@ fn resolve_link(
         },
         mean_capacity,
     })
+}
+
+/// Whether a run draws random numbers for a link with this queue.
+fn draws(link: &Placed<'_>, queue: &QueueConfig) -> bool {
+    let parts: [&dyn Part; 4] = [&link.config.capacity, &link.config.loss, &link.delay, queue];
+    parts.iter().any(|part| part.draws()) || link.handover.as_ref().is_some_and(Part::draws)
 }
 
 /// What is wrong with a link, as a mistake in the scenario.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use varicap_net::capacity::Steps;
 use varicap_net::{AbrConfig, CapacityParts, CapacityProcess, EstimatorConfig, LinkParts, SconeConfig};
 use varicap_tcp::{LARGEST_WINDOW, Reservation, TcpConfig};
+use varicap_units::part::Part;
 use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Probability, Rate, Span, Time, TokenBucket};
 
-use crate::scenario::{App, Datagrams, Share};
+use crate::scenario::{App, Datagrams, Share, Spacing};
 
 /// Links and flows, ready for an engine. Two engines given the same network face the same path.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct LinkSpec {
     pub parts: LinkParts,
     /// Long-run mean of its capacity.
     pub mean_capacity: Rate,
+    /// Whether a run draws random numbers for it.
+    pub draws: bool,
 }
 
 /// One group of alike flows.
@@ -149,9 +152,26 @@ impl FlowSpec {
         let arrivals = matches!(&self.transport, Transport::Tcp { app: App::Arrivals(_), .. });
         arrivals || self.relay.is_some_and(|relay| relay.transfers)
     }
+
+    /// Whether a run draws random numbers for it.
+    fn draws(&self) -> bool {
+        let carried = match &self.transport {
+            Transport::Tcp { tcp, app } => tcp.congestion.draws() || app.draws(),
+            Transport::Datagrams(datagrams) => datagrams.spacing == Spacing::Poisson,
+        };
+        let told = self.feedback.as_ref().is_some_and(|told| told.loss.draws() || told.scone.is_some());
+        let delayed = self.reservation.as_ref().is_some_and(|reserved| reserved.terms.delayed.is_some());
+        let varies = self.start_spread > Span::ZERO || self.jitter > Span::ZERO;
+        varies || carried || told || delayed
+    }
 }
 
 impl Network {
+    /// Whether no run of the simulator draws a random number: then all are one run.
+    pub fn draws_nothing(&self) -> bool {
+        !self.links.iter().any(|link| link.draws) && !self.flows.iter().any(FlowSpec::draws)
+    }
+
     /// Round trip of `flow` without queueing and transmission; where delays vary, their means.
     pub fn base_rtt(&self, flow: &FlowSpec) -> Span {
         let links = flow.forward.iter().chain(&flow.reverse);

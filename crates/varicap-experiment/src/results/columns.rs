@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::results::interval::Range;
+use crate::results::interval::{Chances, Range};
 
 /// The kind of values that a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,12 @@ impl Column {
         });
         if matches!(self.kind, Kind::Count | Kind::Real) {
             definition["range"] = json!(self.range.name());
+        }
+        if let Range::Share(chances) = self.range {
+            definition["chances"] = match chances {
+                Chances::Each(each) => json!(each),
+                Chances::Counted(column) => json!(column),
+            };
         }
         if self.kind == Kind::Choice {
             definition["names"] = json!(self.names);
@@ -256,7 +262,13 @@ macro_rules! row {
     (@kind count) => { $crate::results::columns::Kind::Count };
     (@kind $number:ident) => { $crate::results::columns::Kind::Real };
     (@range count) => { $crate::results::interval::Range::Count };
-    (@range share) => { $crate::results::interval::Range::Share };
+    (@range share) => { $crate::results::interval::Range::Share($crate::results::interval::Chances::MANY) };
+    (@range share_of_runs) => {
+        $crate::results::interval::Range::Share($crate::results::interval::Chances::Each(1))
+    };
+    (@range share_of_transfers) => {
+        $crate::results::interval::Range::Share($crate::results::interval::Chances::Counted("offered_transfers"))
+    };
     (@range amount) => { $crate::results::interval::Range::Amount };
     (@range quantile) => { $crate::results::interval::Range::Quantile };
     (@range $other:ident) => { $crate::results::interval::Range::Any };

@@ -9,8 +9,8 @@ const CONFIDENCE: f64 = 0.95;
 /// Beyond this many degrees of freedom Student's t is the normal distribution to nine digits.
 const MOST_DEGREES: u32 = 1_000_000;
 
-/// What makes a share that is nearly one incomplete is rare, such as a timeout: within this distance of one, a run
-/// counts as `1 / RARE` independent chances of it.
+/// Within this distance of one, the cause that makes a share incomplete is rare, such as a timeout: a run of
+/// [`Chances::MANY`] counts as `1 / RARE` independent chances of it.
 const RARE: f64 = 1e-3;
 
 /// Half a bucket of a histogram, as a share of its value: what quantiles that agree may differ by.
@@ -26,7 +26,7 @@ pub enum Range {
     /// Zero or more, of events that are counted.
     Count,
     /// From zero to one; a run may be beyond one only where the meaning of the measure says so.
-    Share,
+    Share(Chances),
     /// Zero or more, read from a histogram with buckets of finite width.
     Quantile,
 }
@@ -38,10 +38,24 @@ impl Range {
             Range::Any => "any",
             Range::Amount => "amount",
             Range::Count => "count",
-            Range::Share => "share",
+            Range::Share(_) => "share",
             Range::Quantile => "quantile",
         }
     }
+}
+
+/// How many independent chances a run is of what a share leaves open where all runs have none, or all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chances {
+    /// So many.
+    Each(u32),
+    /// As many as this column counts.
+    Counted(&'static str),
+}
+
+impl Chances {
+    /// Those of a share of time, or of packets: what makes it incomplete is rare, such as a timeout.
+    pub const MANY: Chances = Chances::Each((1.0 / RARE) as u32);
 }
 
 /// A mean with its 95 % confidence interval.
@@ -66,7 +80,7 @@ impl Interval {
     ///
     /// Student's interval and the one that corrects it for skewness (see `skewed`), both: each covers less than it says
     /// where the other covers. No end is outside of the range. With an infinite value the mean is infinite, and has no
-    /// interval.
+    /// interval. Chances that a column counts have to be given as a number, or count as one.
     pub fn within(values: &[f64], range: Range) -> Interval {
         let values: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
         let Some(&first) = values.first() else {
@@ -142,13 +156,21 @@ fn ends(range: Range, of: Interval, count: f64, (least, most): (f64, f64)) -> (f
         Range::Count if agree && mean == 0.0 => (0.0, poisson(0.0).1 / count),
         Range::Quantile if agree => (mean * (1.0 - HALF_A_BUCKET), mean * (1.0 + HALF_A_BUCKET)),
         Range::Amount | Range::Count | Range::Quantile => (lo.max(0.0), hi),
-        Range::Share if agree && mean == 0.0 => (0.0, poisson(0.0).1 * RARE / count),
-        Range::Share if mean <= 1.0 && 1.0 - mean < RARE => {
-            let chances = count / RARE;
+        Range::Share(each) if agree && mean == 0.0 => (0.0, (poisson(0.0).1 / chances(each, count)).min(1.0)),
+        Range::Share(each) if mean <= 1.0 && 1.0 - mean < RARE => {
+            let chances = chances(each, count);
             let (few, many) = poisson(chances * (1.0 - mean));
-            (lo.min(1.0 - many / chances), bounded(hi.max(1.0 - few / chances)))
+            (lo.min(1.0 - many / chances).max(0.0), bounded(hi.max(1.0 - few / chances)))
         }
-        Range::Share => (lo.max(0.0), bounded(hi)),
+        Range::Share(_) => (lo.max(0.0), bounded(hi)),
+    }
+}
+
+/// How many chances `count` runs are.
+fn chances(each: Chances, count: f64) -> f64 {
+    match each {
+        Chances::Each(each) => count * f64::from(each.max(1)),
+        Chances::Counted(_) => count,
     }
 }
 
@@ -337,10 +359,11 @@ mod tests {
         for range in [Range::Amount, Range::Count, Range::Quantile] {
             assert_eq!(Interval::within(&rare, range).lo, 0.0, "{range:?}");
         }
-        let full = Interval::within(&[1.0, 1.0, 1.0, 0.6], Range::Share);
+        let share = Range::Share(Chances::MANY);
+        let full = Interval::within(&[1.0, 1.0, 1.0, 0.6], share);
         assert_eq!(full.hi, 1.0);
-        assert!((0.0..0.7).contains(&Interval::within(&[1.0, 0.1], Range::Share).lo));
-        let beyond = Interval::within(&[0.9, 1.0, 1.1], Range::Share);
+        assert!((0.0..0.7).contains(&Interval::within(&[1.0, 0.1], share).lo));
+        let beyond = Interval::within(&[0.9, 1.0, 1.1], share);
         assert!(beyond.hi > 1.2, "a run itself is beyond one: {beyond:?}");
     }
 
@@ -349,13 +372,18 @@ mod tests {
         let exact = 3.688_879_454_113_936 / 10.0; // -ln 0.025, of ten runs
         let none = Interval::within(&[0.0; 10], Range::Count);
         assert!(none.lo == 0.0 && (none.hi / exact - 1.0).abs() < 0.01, "{none:?}");
-        let full = Interval::within(&[1.0; 10], Range::Share);
+        let share = |each: u32| Range::Share(Chances::Each(each));
+        let full = Interval::within(&[1.0; 10], share(1000));
         assert!(full.hi == 1.0 && ((1.0 - full.lo) / (exact / 1e3) - 1.0).abs() < 0.01, "{full:?}");
-        let lossless = Interval::within(&[0.0; 10], Range::Share);
-        assert!(lossless.lo == 0.0 && (lossless.hi - none.hi / 1e3).abs() < 1e-12);
+        for each in [1, 40, 1000] {
+            let lossless = Interval::within(&[0.0; 10], share(each));
+            assert!(lossless.lo == 0.0 && (lossless.hi - none.hi / f64::from(each)).abs() < 1e-12, "{each}");
+        }
+        let two = Interval::within(&[0.0; 2], share(1));
+        assert_eq!((two.lo, two.hi), (0.0, 1.0), "two chances exclude nothing");
         let delay = Interval::within(&[64.0; 10], Range::Quantile);
         assert_eq!((delay.mean, delay.lo, delay.hi), (64.0, 63.0, 65.0));
-        let flat = Interval::within(&[0.5; 10], Range::Share);
+        let flat = Interval::within(&[0.5; 10], share(1000));
         assert_eq!((flat.lo, flat.hi), (0.5, 0.5));
     }
 

@@ -19,7 +19,7 @@ use varicap_units::Span;
 use crate::resolve::network::{FlowSpec, Network};
 use crate::results::columns::{Column, Kind, Row, Table, Value, columns_to_json};
 use crate::results::fidelity::Fidelity;
-use crate::results::interval::{Interval, Range};
+use crate::results::interval::{Chances, Interval, Range};
 use crate::results::measure::FlowMeasure;
 use crate::results::notes::{Differ, are_identical, notes};
 use crate::results::packets::PacketLog;
@@ -86,12 +86,13 @@ impl RunResult {
     /// Adds the rows of the flow group `spec`, whose flows measured `members`, after those of all links.
     pub fn add_group(&mut self, spec: &FlowSpec, members: &[FlowMeasure]) {
         let mut rows = GroupRows::new(&spec.name, members);
-        let offered =
-            spec.forward.iter().filter_map(|link| self.links.get(*link)).map(|link| link.capacity_bps);
-        // What is unlimited has no capacity in results (NaN), which is never the least.
-        let slowest = offered.fold(f64::NAN, f64::min);
+        // What is unlimited has no capacity in results (NaN); of no capacity there is no share.
+        let links = spec.forward.iter().filter_map(|link| self.links.get(*link));
+        let limited = links.filter(|link| !link.capacity_bps.is_nan());
+        let slowest = limited.min_by(|one, other| one.capacity_bps.total_cmp(&other.capacity_bps));
+        let slowest = slowest.filter(|link| link.capacity_bps > 0.0);
         for row in rows.flows.iter_mut().chain(&mut rows.group) {
-            row.goodput_of_capacity = if slowest > 0.0 { row.goodput_bps / slowest } else { f64::NAN };
+            row.goodput_of_capacity = slowest.map_or(f64::NAN, |link| share_of_capacity(row, link));
         }
         self.flows.extend(rows.flows);
         self.groups.extend(rows.group);
@@ -110,15 +111,23 @@ impl RunResult {
     }
 }
 
+/// The share of the capacity of `link` that brought the goodput of `row` in the measured time. What the link had sent
+/// before, or a gap had held back, may come in order in that time: it had no part of this capacity.
+fn share_of_capacity(row: &FlowRow, link: &LinkRow) -> f64 {
+    // What passes by a load-reactive link is in what came through alone.
+    let sent = link.utilisation.max(link.throughput_bps / link.capacity_bps);
+    (row.goodput_bps / link.capacity_bps).min(sent).min(1.0)
+}
+
 /// The object that `varicap run --json` prints: means over the runs, each with its 95 % confidence interval.
 ///
 /// An object with a `mean` has the interval beside it as `lo` and `hi`; `ci95` holds the intervals of all numbers by
 /// their path. A single run has no interval: both ends are null. If some runs lack a value, the mean is that of the
-/// others. Runs that are identical in every number, for nothing random reaches them, are exact: both ends are the mean.
+/// others. Simulated runs for which nothing is drawn are one run, and `exact`: both ends are the mean.
 /// A flow's `runs_differ` says whether its runs do (`yes`, `hardly`, `no`; null for a single run), and `notes`
 /// what a reader should know before relying on an interval.
 pub fn summarise(runs: &[RunResult], scenario: Json, networks: &[Network]) -> Json {
-    let exact = runs.iter().skip(1).all(|run| repeats(&runs[0], run));
+    let exact = are_one(runs, networks);
     let rows = |of: fn(&RunResult) -> &[FlowRow]| {
         let rows: Vec<&[FlowRow]> = runs.iter().map(of).collect();
         let mut objects = summaries(&rows, exact);
@@ -134,6 +143,7 @@ pub fn summarise(runs: &[RunResult], scenario: Json, networks: &[Network]) -> Js
         "scenario": scenario,
         "engine": engine(runs),
         "runs": runs.len(),
+        "exact": exact,
         "simulated_s": first.map(|run| run.simulated.as_secs_f64()),
         "measured_s": first.map(|run| run.measured.as_secs_f64()),
         "events": runs.iter().map(|run| run.events).sum::<u64>(),
@@ -168,6 +178,12 @@ fn fidelity(runs: &[RunResult]) -> Json {
     together.to_json(&faults)
 }
 
+/// Whether all runs are one: none draws a random number, and none is in real time.
+fn are_one(runs: &[RunResult], networks: &[Network]) -> bool {
+    let drawn = engine(runs) == "kernel" || !networks.iter().all(Network::draws_nothing);
+    !drawn && runs.iter().skip(1).all(|run| repeats(&runs[0], run))
+}
+
 /// Whether one run measured the same as another, to the last bit.
 fn repeats(one: &RunResult, other: &RunResult) -> bool {
     fn same<R: Row>(one: &[R], other: &[R]) -> bool {
@@ -176,7 +192,7 @@ fn repeats(one: &RunResult, other: &RunResult) -> bool {
     same(&one.flows, &other.flows) && same(&one.groups, &other.groups) && same(&one.links, &other.links)
 }
 
-/// One object for each row, summarised over the runs, which have the same rows; `exact` if all measured the same.
+/// One object for each row, summarised over the runs, which have the same rows; `exact` if the runs are one.
 fn summaries<R: Row>(runs: &[&[R]], exact: bool) -> Vec<Json> {
     let count = runs.first().map_or(0, |rows| rows.len());
     assert!(runs.iter().all(|rows| rows.len() == count), "runs of one scenario differ in their rows");
@@ -199,9 +215,17 @@ fn summary<R: Row>(runs: &[&R], exact: bool) -> Json {
             }
             continue;
         }
-        let numbers: Vec<f64> = values.iter().map(|row| row[place].as_real()).collect();
-        let Interval { mean, lo, hi } =
-            Interval::within(&numbers, if exact { Range::Any } else { column.range });
+        let numbers_at = |place: usize| values.iter().map(|row| row[place].as_real()).collect::<Vec<f64>>();
+        let range = match column.range {
+            _ if exact => Range::Any,
+            Range::Share(Chances::Counted(by)) => {
+                let place = R::COLUMNS.iter().position(|column| column.name == by);
+                let each = place.map_or(1.0, |place| Interval::of(&numbers_at(place)).mean);
+                Range::Share(Chances::Each(each as u32))
+            }
+            range => range,
+        };
+        let Interval { mean, lo, hi } = Interval::within(&numbers_at(place), range);
         insert(&mut object, column.path, mean);
         if let Some(parent) = column.path.strip_suffix(".mean") {
             insert(&mut object, &format!("{parent}.lo"), lo);
@@ -355,12 +379,39 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_one_run_repeated_are_exact_and_others_are_not() {
-        let timeouts =
-            |runs: &[RunResult]| summarise(runs, Json::Null, &[])["flows"][0]["ci95"]["timeouts"].clone();
-        assert_eq!(timeouts(&[run(0, 0, 1e6, 1.0), run(1, 0, 1e6, 1.0)]), json!([0.0, 0.0]));
-        let others = timeouts(&[run(0, 0, 1e6, 1.0), run(1, 0, 2e6, 1.0)]);
-        assert!(others[0] == 0.0 && others[1].as_f64().unwrap() > 1.0, "{others}");
+    fn runs_are_exact_where_nothing_is_drawn_and_not_where_they_agree_by_luck() {
+        let agree = [run(0, 0, 1e6, 1.0), run(1, 0, 1e6, 1.0)];
+        let networks = |loss: &str| {
+            let text = format!(
+                "duration = \"1 s\"\n[topology.dumbbell.forward]\ncapacity = \"1 Mbit/s\"\ndelay = \"50 ms\"\nloss = \"{loss}\"\n[flows.a]\n"
+            );
+            let scenario: crate::Scenario = toml::from_str(&text).unwrap();
+            scenario.networks(&mut |_| Err(String::new())).unwrap()
+        };
+        let summary = |loss| summarise(&agree, Json::Null, &networks(loss));
+        let timeouts = |summary: &Json| summary["flows"][0]["ci95"]["timeouts"].clone();
+        let fixed = summary("0 %");
+        assert_eq!((&fixed["exact"], timeouts(&fixed)), (&json!(true), json!([0.0, 0.0])));
+        let lucky = summary("0.002 %");
+        let ends = timeouts(&lucky);
+        assert!(lucky["exact"] == false && ends[0] == 0.0 && ends[1].as_f64().unwrap() > 1.0, "{ends}");
+        let why = |summary: &Json| summary["notes"][0].as_str().unwrap().to_owned();
+        assert!(why(&fixed).contains("nothing random"), "{}", why(&fixed));
+        assert!(why(&lucky).contains("though they need not be"), "{}", why(&lucky));
+    }
+
+    #[test]
+    fn transfers_of_which_none_is_missing_bound_their_share_by_their_number() {
+        let mut runs = [run(0, 0, 1e6, 1.0), run(1, 0, 2e6, 1.0)];
+        for (run, offered) in runs.iter_mut().zip([30, 50]) {
+            run.flows[0].offered_transfers = offered;
+            run.flows[0].late = 0.0;
+        }
+        let flow = summarise(&runs, Json::Null, &[])["flows"][0].clone();
+        let end = |share: &str| flow[share]["hi"].as_f64().unwrap();
+        // As of a Poisson law: none of 80 transfers; of two runs without late frames a third may have nothing but these.
+        assert!((end("missing_transfers") * 80.0 + libm::log(0.025)).abs() < 0.03, "{flow}");
+        assert_eq!(end("late"), 1.0);
     }
 
     #[test]

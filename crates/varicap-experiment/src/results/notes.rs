@@ -5,9 +5,9 @@ use varicap_tcp::LARGEST_WINDOW;
 use varicap_units::Span;
 
 use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport};
-use crate::results::RunResult;
 use crate::results::columns::{Kind, Row, Value};
 use crate::results::rows::FlowRow;
+use crate::results::{RunResult, are_one};
 
 /// Goodputs within this share of each other hardly differ.
 const HARDLY: f64 = 1e-4;
@@ -15,7 +15,7 @@ const HARDLY: f64 = 1e-4;
 /// Whether the runs of a flow differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differ {
-    /// In no number: they are one run, repeated.
+    /// In no number: they are one run, repeated, or happen to be the same.
     No,
     /// In something, but their goodputs are within [`HARDLY`] of each other.
     Hardly,
@@ -71,6 +71,22 @@ pub fn notes(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
         notes.extend(phases(runs, networks));
     }
     notes.extend(windows(networks));
+    notes.extend(logs(networks));
+    notes
+}
+
+/// What was found wrong in the logs that links name, and what was done about it.
+fn logs(networks: &[Network]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for link in networks.iter().flat_map(|network| &network.links) {
+        let parts = &link.parts;
+        for said in [parts.capacity.said(), parts.delay.said(), parts.loss.said()].into_iter().flatten() {
+            let note = format!("{}: {said}", link.name);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
     notes
 }
 
@@ -142,11 +158,13 @@ fn repetitions(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
         let places = (0..flows).filter(|&place| Differ::of(&rows, place) == Some(how));
         listed(places.map(|place| rows[0][place].name.as_str()))
     };
-    let identical = differ(Differ::No);
-    if let Some(names) = &identical {
-        notes.push(format!(
-            "{names}: the {count} runs are identical, for nothing random reaches them; try `start_spread`"
-        ));
+    if let Some(names) = differ(Differ::No) {
+        let why = if are_one(runs, networks) {
+            "for nothing random reaches them; try `start_spread`"
+        } else {
+            "though they need not be: they say nothing of others; try longer ones, or `start_spread`"
+        };
+        notes.push(format!("{names}: the {count} runs are identical, {why}"));
     }
     if let Some(names) = differ(Differ::Hardly) {
         notes.push(format!(

@@ -19,7 +19,7 @@ row! {
         count flows ("flows", "1") "Flows that the row stands for.";
         amount goodput_bps ("goodput_bps.mean", "b/s") "Application bytes that came in order, over the measured time.";
         amount throughput_bps ("throughput_bps.mean", "b/s") "TCP/IP bytes of data packets that reached the receiver, over the measured time.";
-        share goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the same run; nothing where all are unlimited.";
+        share goodput_of_capacity ("goodput_of_capacity.mean", "1") "Goodput, of the capacity that the slowest link on the way to the receiver offered in the measured time of the same run, up to what that link sent in this time: what it had sent before and comes in order now had no part of it; nothing where all are unlimited.";
         amount compliant_bps ("compliant_bps.mean", "b/s") "The part of the throughput that marked packets brought; nothing without a reservation.";
         amount lost_tokens_bytes ("lost_tokens_bytes", "B") "Tokens of the reservation that were lost; nothing without one.";
         amount marked_lost_packets ("marked_lost_packets", "packets") "Marked packets that links lost; nothing without a reservation.";
@@ -41,18 +41,18 @@ row! {
         count refused_transfers ("refused_transfers", "1") "Those of them that were turned away, because `at_most` were under way.";
         count transfers ("transfers", "1") "Those of them that completed in the measured time: their last byte came in order.";
         count unfinished_transfers ("unfinished_transfers", "1") "Those of them that were under way at its end, or whose connections gave up; `fct_ms` does not have them.";
-        share missing_transfers ("missing_transfers.mean", "1") "Share of the offered transfers that were refused or unfinished: of so many no completion time is known; nothing where none was offered.";
+        share_of_transfers missing_transfers ("missing_transfers.mean", "1") "Share of the offered transfers that were refused or unfinished: of so many no completion time is known; nothing where none was offered.";
         count transferred_bytes ("transferred_bytes", "B") "Bytes of the completed transfers.";
         amount fct_mean_ms ("fct_ms.mean", "ms") "Mean flow completion time of the completed transfers only: from the opening of the connection to the last byte in order at the receiver, where the FIN is not awaited.";
         quantile fct_p50_ms ("fct_ms.p50", "ms") "Median flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
         quantile fct_p95_ms ("fct_ms.p95", "ms") "95th percentile of the flow completion time of the completed transfers; infinite (null in JSON) where so many are unfinished that it is one of theirs.";
         amount transfer_throughput_bps ("transfer_throughput_bps.mean", "b/s") "Mean over the completed transfers of the size of each over its completion time.";
         amount bitrate_bps ("bitrate_bps.mean", "b/s") "Mean bitrate of the segments of a video, or frames of a camera, that arrived; nothing for other applications, here and in what follows.";
-        share rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
+        share_of_runs rebuffering ("rebuffering.mean", "1") "Share of the time since a video began in which nothing was shown.";
         amount switches ("switches", "1") "Changes of the bitrate from one segment of a video to the next.";
         amount startup_ms ("startup_ms.mean", "ms") "Mean time until a video began, of those that began in the measured time.";
         real qoe_bps ("qoe_bps.mean", "b/s") "Linear quality of experience of a video, per segment: its bitrate, less the change of the bitrate, less 3 Mb for each second of stall and start-up [yin15, eq. (5)]; no number where no segment has come.";
-        share late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
+        share_of_runs late ("late.mean", "1") "Share of a camera's frames that came after their deadline.";
         share jain_index ("jain_index", "1") "Jain's fairness index of the goodputs of the flows that the row stands for; nothing for one flow.";
     }
 }

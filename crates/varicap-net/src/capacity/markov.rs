@@ -30,6 +30,10 @@ impl Part for MarkovConfig {
     fn check(&self) -> Checked {
         MarkovParts::new(self).map(|_| ())
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl CapacityPart for MarkovConfig {

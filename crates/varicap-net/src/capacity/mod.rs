@@ -82,6 +82,11 @@ pub trait CapacityPart: Part {
         false
     }
 
+    /// What was found wrong in its log, and what was done about it.
+    fn said(_parts: &Self::Parts) -> Option<String> {
+        None
+    }
+
     /// Why the kernel engine cannot run it, with the key that it objects to; nothing if it can.
     fn refused_by_kernel(_parts: &Self::Parts) -> Option<Fault> {
         None
@@ -150,6 +155,15 @@ macro_rules! capacities {
                     $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::repeats_itself(parts), )+
                     CapacityParts::Held(_) => false,
                     CapacityParts::Interrupted(parts) => parts.capacity.repeats_itself(),
+                }
+            }
+
+            /// What was found wrong in its log, and what was done about it.
+            pub fn said(&self) -> Option<String> {
+                match self {
+                    $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::said(parts), )+
+                    CapacityParts::Held(_) => None,
+                    CapacityParts::Interrupted(parts) => parts.capacity.said(),
                 }
             }
 
@@ -248,7 +262,7 @@ capacities! {
     Constant(Rate) as residual = "constant",
         "The same at all times; may be written as the rate alone: `\"10 Mbit/s\"`.";
     Steps(StepsConfig) as residual = "steps", "A rate from each given instant on.";
-    Trace(TraceConfig) as residual = "trace", "A rate trace: a CSV file of times and rates.";
+    Trace(TraceConfig) as residual = "trace", "A rate trace: a log of times and rates.";
     Opportunities(OpportunitiesConfig) = "opportunities", "A trace of delivery opportunities in Mahimahi's format.";
     Markov(MarkovConfig) as residual = "markov", "An n-state continuous-time Markov chain.";
     SlottedMarkov(SlottedMarkovConfig) as residual = "slotted-markov",

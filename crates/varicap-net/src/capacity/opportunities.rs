@@ -50,6 +50,10 @@ impl Part for OpportunitiesConfig {
         }
         self.offset.check(self.repeat)
     }
+
+    fn draws(&self) -> bool {
+        self.offset == TraceOffset::Random
+    }
 }
 
 impl CapacityPart for OpportunitiesConfig {
@@ -83,6 +87,10 @@ impl CapacityPart for OpportunitiesConfig {
     fn repeats_itself(parts: &OpportunityParts) -> bool {
         parts.offset != TraceOffset::Random
     }
+
+    fn said(parts: &OpportunityParts) -> Option<String> {
+        parts.trace.said()
+    }
 }
 
 fn opportunity() -> Bytes {
@@ -98,6 +106,9 @@ const MAHIMAHI_OVERHEAD: Bytes = Bytes::new(4);
 /// Latest instant of a trace: thirty years [ms].
 pub(super) const LATEST_MS: u64 = 1_000_000_000_000;
 
+/// Most blank lines at the end.
+const BLANK_LINES: usize = 1000;
+
 /// Nanoseconds in a millisecond.
 pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
 
@@ -105,6 +116,40 @@ pub(crate) const NANOS_PER_MS: u64 = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpportunityTrace {
     pub(crate) millis: Vec<u64>,
+    /// The unit of times since 1970 that the file has instead, counted from the first one.
+    pub(crate) epoch: Option<&'static str>,
+}
+
+/// Times since 1970, which no trace begins with: they count from the first.
+struct Epoch {
+    first: u64,
+    unit: &'static str,
+    /// Milliseconds in a unit, and units in a millisecond.
+    factor: (u64, u64),
+}
+
+impl Epoch {
+    fn of(first: u64) -> Option<Epoch> {
+        const UNITS: [(u64, &str, (u64, u64)); 4] = [
+            (1_000_000_000, "s", (1000, 1)),
+            (1_000_000_000_000, "ms", (1, 1)),
+            (1_000_000_000_000_000, "us", (1, 1000)),
+            (1_000_000_000_000_000_000, "ns", (1, 1_000_000)),
+        ];
+        let near = |(least, ..): &&(u64, &str, (u64, u64))| (*least / 2..*least * 5).contains(&first);
+        UNITS.iter().find(near).map(|&(_, unit, factor)| Epoch { first, unit, factor })
+    }
+
+    fn millis(&self, instant: u64) -> u64 {
+        instant.saturating_sub(self.first).saturating_mul(self.factor.0) / self.factor.1
+    }
+}
+
+/// What a line should have; a table is another kind of trace.
+fn expected(line: &str) -> String {
+    let is_table = line.split([',', ';', '\t', ' ']).filter(|field| !field.trim().is_empty()).count() > 1;
+    let hint = if is_table { "; a table of rates is a `trace`, not `opportunities`" } else { "" };
+    format!("one whole number of milliseconds{hint}")
 }
 
 impl OpportunityTrace {
@@ -112,10 +157,27 @@ impl OpportunityTrace {
     pub fn parse(file: &str, text: impl BufRead) -> Result<OpportunityTrace, NetError> {
         let mut millis: Vec<u64> = Vec::new();
         let mut last_line = 0;
-        let mut lines = Lines::new(file, text);
+        let mut blank = None;
+        let mut epoch = None;
+        let opened = varicap_logs::open(file, text)?;
+        let mut lines = Lines::new(file, opened.into_bytes());
         while let Some((number, text)) = lines.next()? {
-            let expected = "one whole number of milliseconds";
-            let instant = read_digits(text).ok_or_else(|| NetError::trace(file, number, text, expected))?;
+            if text.trim().is_empty() {
+                let first = *blank.get_or_insert(number);
+                if number - first < BLANK_LINES {
+                    continue;
+                }
+            }
+            // Blank lines may only be the last ones.
+            let (number, text) = blank.map_or((number, text), |blank| (blank, ""));
+            let instant =
+                read_digits(text).ok_or_else(|| NetError::trace(file, number, text, expected(text)))?;
+            let epoch =
+                if millis.is_empty() { epoch.insert(Epoch::of(instant)) } else { epoch.get_or_insert(None) };
+            let instant = match epoch {
+                Some(epoch) => epoch.millis(instant),
+                None => instant,
+            };
             if millis.last().is_some_and(|&before| instant < before) {
                 return Err(NetError::trace(file, number, text, "no less than on the line before"));
             }
@@ -129,7 +191,10 @@ impl OpportunityTrace {
         match millis.last() {
             None => Err(NetError::file(file, "is empty, expected one whole number of milliseconds a line")),
             Some(0) => Err(NetError::trace(file, last_line, "0", "a last instant above zero")),
-            Some(_) => Ok(OpportunityTrace { millis }),
+            Some(_) => {
+                let epoch = epoch.flatten().map(|epoch| epoch.unit);
+                Ok(OpportunityTrace { millis, epoch })
+            }
         }
     }
 
@@ -146,6 +211,12 @@ impl OpportunityTrace {
     /// The instants [ms].
     pub fn into_millis(self) -> Vec<u64> {
         self.millis
+    }
+
+    /// What the file was found to be, where a reader of results should know.
+    pub fn said(&self) -> Option<String> {
+        let unit = self.epoch?;
+        Some(format!("its times are since 1970, taken for {unit}, and count from the first"))
     }
 
     /// Time after which the trace begins again.
@@ -223,7 +294,8 @@ mod tests {
         assert_eq!(refusal("0\n0\n"), "t.down, line 2: found `0`, expected a last instant above zero");
         assert_eq!(
             refusal("7 8\n"),
-            "t.down, line 1: found `7 8`, expected one whole number of milliseconds"
+            "t.down, line 1: found `7 8`, expected one whole number of milliseconds; a table of rates is a `trace`, \
+             not `opportunities`"
         );
         assert_eq!(refusal("-3\n"), "t.down, line 1: found `-3`, expected one whole number of milliseconds");
         assert_eq!(refusal(""), "t.down: is empty, expected one whole number of milliseconds a line");
@@ -274,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_last_line_without_an_end_and_ends_of_dos_are_read() {
-        assert_eq!(parse("1\r\n4\r\n9").unwrap(), OpportunityTrace { millis: vec![1, 4, 9] });
+        assert_eq!(parse("1\r\n4\r\n9").unwrap(), OpportunityTrace { millis: vec![1, 4, 9], epoch: None });
     }
 
     #[test]

@@ -39,6 +39,10 @@ impl Part for SessionsConfig {
         require("mean_size", self.mean_size > Bytes::ZERO, self.mean_size, "at least 1 B")?;
         require("at_most", self.at_most <= MOST_SESSIONS, self.at_most, format!("at most {MOST_SESSIONS}"))
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl CapacityPart for SessionsConfig {

@@ -33,6 +33,10 @@ impl Part for SlottedMarkovConfig {
     fn check(&self) -> Checked {
         SlottedMarkovParts::new(self).map(|_| ())
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl CapacityPart for SlottedMarkovConfig {

@@ -1,36 +1,24 @@
-//! Reading a rate trace: CSV whose header names its columns.
+//! A trace of rates, from a log of any form.
 
 use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
+use varicap_logs::Quantity;
 use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Rate, Stream, stream_name};
 
 use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset};
 use crate::NetError;
-use crate::check::{Lines, yes};
-use crate::csv::{Column, read_timeline};
-use crate::traced::Traced;
+use crate::check::yes;
+use crate::traced::{Traced, read_values, traced_config};
 
-/// A CSV file of rates; its header names the columns, `time_s` and `rate_bps`, `rate_kbps` or `rate_mbps`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceConfig {
-    /// The file, relative to the scenario's folder.
-    pub file: String,
-    /// After its last row, whose rate holds as long as the one before it, the trace begins again; otherwise its last
-    /// rate stays. Default: true.
-    #[serde(default = "yes")]
-    pub repeat: bool,
-    /// Where in the trace a run begins: a time, or `random`. Default: 0 s.
-    #[serde(default)]
-    pub offset: TraceOffset,
-}
-
-impl Part for TraceConfig {
-    fn check(&self) -> Checked {
-        self.offset.check(self.repeat)
-    }
+traced_config! {
+    /// A log of rates: a table with a time and a rate in each row, what iperf3 or ping prints, a capture. A rate holds until
+    /// the next row.
+    TraceConfig {
+        /// The greatest rate: greater ones become this one. Default: none.
+        clip: Rate,
+    }, draws: |trace| trace.offset == TraceOffset::Random
 }
 
 impl CapacityPart for TraceConfig {
@@ -39,7 +27,8 @@ impl CapacityPart for TraceConfig {
 
     fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced, NetError> {
         self.check()?;
-        Traced::read(&self.file, self.offset, read_file, |text| read_rates(&self.file, text, self.repeat))
+        let reading = (Quantity::Rate, &self.reading());
+        Traced::read(&self.file, reading, (self.offset, self.repeat), read_file, whole)
     }
 
     fn mean_rate(parts: &Traced) -> Rate {
@@ -57,28 +46,20 @@ impl CapacityPart for TraceConfig {
     fn repeats_itself(parts: &Traced) -> bool {
         parts.repeats_itself()
     }
+
+    fn said(parts: &Traced) -> Option<String> {
+        parts.said.as_deref().map(str::to_owned)
+    }
 }
 
-/// Columns of rates [b/s], at most an exabit per second; the short names are those of the traces of Pensieve.
-const RATES: Column = Column {
-    names: &[
-        ("rate_bps", 1.0),
-        ("rate_kbps", 1e3),
-        ("rate_mbps", 1e6),
-        ("bps", 1.0),
-        ("kbps", 1e3),
-        ("mbps", 1e6),
-    ],
-    header: "one of `rate_bps`, `rate_kbps`, `rate_mbps`, `bps`, `kbps`, `mbps`",
-    most: 1e18,
-    field: "a rate, from 0 to 1e18 b/s",
-    example: "`time_s,rate_mbps`",
-};
+/// A rate in whole bits per second.
+fn whole(bps: f64) -> Rate {
+    Rate::from_bps((bps + 0.5) as u64)
+}
 
-/// Reads rates from a CSV text, as [`TraceConfig`] says. Blank lines and lines that begin with `#` are skipped, other
-/// columns ignored. A row takes 16 bytes of memory.
-pub fn read_rates(file: &str, text: impl BufRead, repeat: bool) -> Result<Timeline, NetError> {
-    read_timeline(Lines::new(file, text), repeat, &RATES, |bps| Rate::from_bps((bps + 0.5) as u64))
+/// Reads rates from the bytes of a log whose form and columns are plain. A row takes 16 bytes of memory.
+pub fn read_rates(file: &str, bytes: impl BufRead, repeat: bool) -> Result<Timeline, NetError> {
+    read_values(file, bytes, Quantity::Rate, repeat, whole)
 }
 
 #[cfg(test)]
@@ -115,30 +96,27 @@ mod tests {
 
     #[test]
     fn errors_name_the_line_what_was_found_and_what_was_expected() {
-        assert!(refusal("a,b\n").starts_with("t.csv, line 1: found `a,b`, expected a header with `time_s`"));
+        assert!(refusal("a,b\n1,2\n").contains("no column is known for a rate"));
         assert_eq!(
             refusal("time_s,mbps\n0,fast\n"),
-            "t.csv, line 2: found `fast`, expected a rate, from 0 to 1e18 b/s"
+            "t.csv, line 2: found `fast`, expected a rate, from 0 to 1e18 b/s; `--unreadable skip` leaves such rows out"
         );
-        assert_eq!(
-            refusal("time_s,mbps\n0,1\n\n0,2\n"),
-            "t.csv, line 4: found `0,2`, expected a time later than on the row before"
+        assert!(
+            refusal("time_s,mbps\n5,1\n\n0,2\n")
+                .starts_with("t.csv, line 4: found `0,2`, expected a time later than")
         );
-        assert_eq!(
-            refusal("time_s,mbps\n0\n"),
-            "t.csv, line 2: found ``, expected a rate, from 0 to 1e18 b/s"
-        );
-        for nonsense in ["-1", "NaN", "inf", "1e30"] {
-            assert!(
-                refusal(&format!("time_s,mbps\n{nonsense},1\n")).contains("expected a time"),
-                "{nonsense}"
-            );
+        for nonsense in ["-1", "inf", "1e30"] {
             assert!(
                 refusal(&format!("time_s,mbps\n0,{nonsense}\n")).contains("expected a rate"),
                 "{nonsense}"
             );
         }
+        for nonsense in ["x", "inf", "1e30"] {
+            let error = refusal(&format!("time_s,mbps\n0,1\n{nonsense},1\n2,1\n"));
+            assert!(error.contains("line 3") && error.contains("expected a time"), "{error}");
+        }
         assert!(refusal("time_s,mbps\n").contains("has no rows"));
         assert!(refusal("").contains("has no rows"));
+        assert!(refusal("time_s,mbps\n0\n").contains("has no row with a rate"));
     }
 }

@@ -65,6 +65,10 @@ impl Part for RayleighConfig {
         let good = (1..=MOST_OSCILLATORS).contains(&self.oscillators);
         require("oscillators", good, self.oscillators, format!("1 to {MOST_OSCILLATORS}"))
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl ChannelPart for RayleighConfig {

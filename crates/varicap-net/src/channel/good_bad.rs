@@ -30,6 +30,10 @@ impl Part for GoodBadConfig {
         }
         Ok(())
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl ChannelPart for GoodBadConfig {

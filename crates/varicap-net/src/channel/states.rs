@@ -30,6 +30,10 @@ impl Part for StatesConfig {
     fn check(&self) -> Checked {
         self.channel().map(|_| ())
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl ChannelPart for StatesConfig {

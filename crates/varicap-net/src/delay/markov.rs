@@ -30,6 +30,10 @@ impl Part for MarkovDelayConfig {
     fn check(&self) -> Checked {
         MarkovDelayParts::new(self).map(|_| ())
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl DelayPart for MarkovDelayConfig {

@@ -72,6 +72,11 @@ pub trait DelayPart: Part {
     fn repeats_itself(_parts: &Self::Parts) -> bool {
         false
     }
+
+    /// What was found wrong in its log, and what was done about it.
+    fn said(_parts: &Self::Parts) -> Option<String> {
+        None
+    }
 }
 
 /// Generates, from one line for each delay, the choice in a scenario file, what a link is made of and the path of a run,
@@ -132,6 +137,14 @@ macro_rules! delays {
                     DelayParts::HandedOver(parts) => parts.delay().repeats_itself(),
                 }
             }
+
+            /// What was found wrong in its log, and what was done about it.
+            pub fn said(&self) -> Option<String> {
+                match self {
+                    $( DelayParts::$Variant(parts) => <$Config as DelayPart>::said(parts), )+
+                    DelayParts::HandedOver(parts) => parts.delay().said(),
+                }
+            }
         }
 
         /// The path of one run, dispatched statically.
@@ -175,7 +188,7 @@ macro_rules! delays {
 delays! {
     Constant(Span) = "constant", "The same at all times; may be written as the time alone: `\"20 ms\"`.";
     Steps(StepsDelayConfig) = "steps", "A delay from each given instant on.";
-    Trace(TraceDelayConfig) = "trace", "A trace of delays: a CSV file of times and delays, or LeoReplayer's.";
+    Trace(TraceDelayConfig) = "trace", "A trace of delays: a log of times and delays, or LeoReplayer's.";
     Markov(MarkovDelayConfig) = "markov", "An n-state continuous-time Markov chain of delays.";
 }
 choice!(DelayConfig, |text: &str| {

@@ -1,39 +1,24 @@
-//! Reading a trace of delays: CSV whose header names its columns, or a line for every 10 ms as LeoReplayer has it.
+//! A trace of delays, from a log of any form.
 
 use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
+use varicap_logs::Quantity;
 use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, stream_name};
 
 use super::{DelayPart, ReadFile, mean_of};
 use crate::NetError;
-use crate::check::{BYTE_ORDER_MARK, Lines, read_digits, require_room, yes};
-use crate::csv::{Column, is_row, read_timeline};
+use crate::check::yes;
 use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
-use crate::traced::Traced;
+use crate::traced::{Traced, read_values, traced_config};
 
-/// A trace of delays. In a CSV file, which may be that of the rates, the header names the columns, `time_s` and
-/// `delay_ms` (or `delay_us`, `delay_s`); LeoReplayer's `delay_N.txt` has a line for every 10 ms, with the delay in ms.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceDelayConfig {
-    /// The file, relative to the scenario's folder.
-    pub file: String,
-    /// After its last row, whose delay holds as long as the one before it, the trace begins again; otherwise its last
-    /// delay stays. Default: true.
-    #[serde(default = "yes")]
-    pub repeat: bool,
-    /// Where in the trace a run begins: a time, or `random`. Default: 0 s.
-    #[serde(default)]
-    pub offset: TraceOffset,
-}
-
-impl Part for TraceDelayConfig {
-    fn check(&self) -> Checked {
-        self.offset.check(self.repeat)
-    }
+traced_config! {
+    /// A log of delays, which may be that of the rates. It is a table with a time and a delay (or a round trip, of which
+    /// half counts) in each row; LeoReplayer's `delay_N.txt`, a line for every 10 ms with the delay in ms; what ping
+    /// prints; or a capture, whose round trips count.
+    TraceDelayConfig {}, draws: |trace| trace.offset == TraceOffset::Random
 }
 
 impl DelayPart for TraceDelayConfig {
@@ -42,7 +27,8 @@ impl DelayPart for TraceDelayConfig {
 
     fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced<Span>, NetError> {
         self.check()?;
-        Traced::read(&self.file, self.offset, read_file, |text| read_delays(&self.file, text, self.repeat))
+        let reading = (Quantity::Delay, &self.reading());
+        Traced::read(&self.file, reading, (self.offset, self.repeat), read_file, Span::from_secs_f64)
     }
 
     fn mean(parts: &Traced<Span>) -> Span {
@@ -64,56 +50,15 @@ impl DelayPart for TraceDelayConfig {
     fn repeats_itself(parts: &Traced<Span>) -> bool {
         parts.repeats_itself()
     }
+
+    fn said(parts: &Traced<Span>) -> Option<String> {
+        parts.said.as_deref().map(str::to_owned)
+    }
 }
 
-/// Columns of delays [ns].
-const DELAYS: Column = Column {
-    names: &[("delay_ms", 1e6), ("delay_us", 1e3), ("delay_s", 1e9)],
-    header: "one of `delay_ms`, `delay_us`, `delay_s`",
-    most: LONGEST_MS as f64 * 1e6,
-    field: "a delay in milliseconds, from 0 to 1e6",
-    example: "`time_s,delay_ms`",
-};
-
-/// Longest delay in a trace [ms].
-const LONGEST_MS: u64 = 1_000_000;
-/// What each line of LeoReplayer's delays stands for.
-const LINE: Span = Span::from_millis(10);
-
-/// Reads delays, as [`TraceDelayConfig`] says. Blank lines and lines that begin with `#` are skipped, other columns
-/// ignored. A row takes 16 bytes of memory.
-pub fn read_delays(file: &str, text: impl BufRead, repeat: bool) -> Result<Timeline<Span>, NetError> {
-    let mut text = text;
-    let begin = text.fill_buf().map_err(|error| NetError::file(file, error.to_string()))?;
-    let begin = String::from_utf8_lossy(begin.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begin));
-    let first = begin.lines().find(|line| is_row(line)).unwrap_or_default();
-    let is_replayers = read_digits(first.trim()).is_some();
-    drop(begin);
-    let lines = Lines::new(file, text);
-    if is_replayers {
-        return read_lines(lines, repeat);
-    }
-    read_timeline(lines, repeat, &DELAYS, |nanos| Span::from_nanos((nanos + 0.5) as u64))
-}
-
-fn read_lines(mut lines: Lines<'_, impl BufRead>, repeat: bool) -> Result<Timeline<Span>, NetError> {
-    let file = lines.file();
-    let (mut at, mut delays) = (Vec::new(), Vec::new());
-    let mut length = Span::ZERO;
-    while let Some((number, text)) = lines.next()? {
-        if !is_row(text) {
-            continue;
-        }
-        let millis = read_digits(text.trim()).filter(|millis| *millis <= LONGEST_MS);
-        let wrong =
-            || NetError::trace(file, number, text, "a whole number of milliseconds, the delay of 10 ms");
-        let delay = Span::from_millis(millis.ok_or_else(wrong)?);
-        require_room(file, at.len())?;
-        at.push(length);
-        delays.push(delay);
-        length += LINE;
-    }
-    Ok(Timeline::new(at, delays, Some(length), repeat))
+/// Reads delays from the bytes of a log whose form and columns are plain. A row takes 16 bytes of memory.
+pub fn read_delays(file: &str, bytes: impl BufRead, repeat: bool) -> Result<Timeline<Span>, NetError> {
+    read_values(file, bytes, Quantity::Delay, repeat, Span::from_secs_f64)
 }
 
 #[cfg(test)]
@@ -143,7 +88,7 @@ mod tests {
             [(0, 24_000_000), (10_000_000, 24_000_000), (20_000_000, 31_000_000)]
         );
         assert_eq!(read("24\n24\n31\n").unwrap().length(), Some(Span::from_millis(30)));
-        assert_eq!(read("24\n").unwrap().length(), Some(LINE));
+        assert_eq!(read("24\n").unwrap().length(), Some(Span::from_millis(10)));
     }
 
     #[test]
@@ -151,26 +96,16 @@ mod tests {
         assert_eq!(pieces("\u{feff}24\n31\n"), pieces("24\n31\n"));
         assert_eq!(pieces("\u{feff}# seen\n24\n"), pieces("24\n"));
         assert_eq!(pieces("\u{feff}time_s,delay_ms\n0,20\n1,30\n"), pieces("time_s,delay_ms\n0,20\n1,30\n"));
-        let found = read("\u{feff}x\n").unwrap_err().to_string();
-        assert!(found.contains("found `x`"), "{found}");
         assert!(read("24\n\u{feff}31\n").is_err(), "it stands at the beginning only");
     }
 
     #[test]
     fn errors_name_the_line_what_was_found_and_what_was_expected() {
         let refusal = |text| read(text).unwrap_err().to_string();
-        assert_eq!(
-            refusal("time_s,rate_mbps\n0,1\n"),
-            "d.csv, line 1: found `time_s,rate_mbps`, expected a header with `time_s` and one of `delay_ms`, \
-             `delay_us`, `delay_s`"
-        );
-        assert_eq!(
-            refusal("time_s,delay_ms\n0,-1\n"),
-            "d.csv, line 2: found `-1`, expected a delay in milliseconds, from 0 to 1e6"
-        );
-        assert_eq!(
-            refusal("24\n\n25.5\n"),
-            "d.csv, line 3: found `25.5`, expected a whole number of milliseconds, the delay of 10 ms"
+        assert!(refusal("time_s,rate_mbps\n0,1\n").contains("no column is known for a delay"));
+        assert!(
+            refusal("time_s,delay_ms\n0,-1\n")
+                .starts_with("d.csv, line 2: found `-1`, expected a delay, from 0 to 1000 s")
         );
         assert!(refusal("24\n1000001\n").contains("line 2"));
         assert!(refusal("").contains("has no rows, expected a header such as `time_s,delay_ms`"));

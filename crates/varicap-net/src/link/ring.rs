@@ -1,5 +1,7 @@
 //! First in, first out, in a power of two of slots: an entry has a number for as long as it is inside, and a mask finds it.
 
+use varicap_units::room;
+
 /// Entries in the order in which they came, numbered from zero on.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
@@ -85,16 +87,15 @@ impl<T: Clone> Ring<T> {
         Some(entry)
     }
 
-    /// Makes room; free slots have copies of `filler`.
+    /// Makes room; the first slots have copies of `filler`.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: T) {
-        let count = (2 * self.slots.len()).max(Self::FEWEST);
-        let mut slots = vec![filler; count];
-        for number in self.first..self.end {
-            slots[number & (count - 1)] = self.slots[self.slot(number)].clone();
+        if self.slots.is_empty() {
+            self.slots = vec![filler; Self::FEWEST];
+        } else {
+            room::double(&mut self.slots);
         }
-        self.slots = slots;
     }
 }
 

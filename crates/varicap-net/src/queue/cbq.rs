@@ -87,6 +87,10 @@ impl Part for CbqConfig {
         let inside = self.classes.values().map(|class| class.queue.on_kernel());
         inside.into_iter().find(|fate| matches!(fate, OnKernel::Refused(_))).unwrap_or(OnKernel::AsWritten)
     }
+
+    fn draws(&self) -> bool {
+        self.inside().iter().any(|(_, queue)| queue.draws())
+    }
 }
 
 impl QueuePart for CbqConfig {

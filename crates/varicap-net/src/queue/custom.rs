@@ -21,6 +21,10 @@ impl Part for CustomConfig {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::Refused("only the simulator calls queues in Python")
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl QueuePart for CustomConfig {

@@ -47,6 +47,10 @@ impl Part for DeviceConfig {
     fn on_kernel(&self) -> OnKernel {
         on_kernel(&self.queue)
     }
+
+    fn draws(&self) -> bool {
+        self.inside().iter().any(|(_, queue)| queue.draws())
+    }
 }
 
 impl QueuePart for DeviceConfig {

@@ -89,6 +89,10 @@ impl Part for EredConfig {
         let good = self.reserve != Amount::Unlimited;
         part::require("reserve", good, self.reserve, "an amount below `limit`")
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl QueuePart for EredConfig {

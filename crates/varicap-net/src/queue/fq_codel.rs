@@ -75,6 +75,10 @@ impl Part for FqCoDelConfig {
         part::require("quantum", self.quantum >= LEAST_QUANTUM, self.quantum, least)?;
         self.law().check()
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl QueuePart for FqCoDelConfig {

@@ -73,6 +73,10 @@ impl Part for PieConfig {
         }
         part::size("mean_packet", self.mean_packet)
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl QueuePart for PieConfig {

@@ -46,6 +46,10 @@ impl Part for PolicerConfig {
     fn on_kernel(&self) -> OnKernel {
         on_kernel(&self.queue)
     }
+
+    fn draws(&self) -> bool {
+        self.inside().iter().any(|(_, queue)| queue.draws())
+    }
 }
 
 impl QueuePart for PolicerConfig {

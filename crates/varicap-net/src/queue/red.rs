@@ -85,6 +85,10 @@ impl Part for RedConfig {
         part::require("max_probability", probability.get() > 0.0, probability, "above 0")?;
         part::size("mean_packet", self.mean_packet)
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl QueuePart for RedConfig {

@@ -83,6 +83,10 @@ impl Part for LoadReactiveConfig {
             None => self.control.on_kernel(),
         }
     }
+
+    fn draws(&self) -> bool {
+        self.residual.draws() || self.control.draws()
+    }
 }
 
 impl LoadReactiveConfig {

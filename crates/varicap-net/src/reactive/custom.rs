@@ -34,6 +34,10 @@ impl Part for CustomControl {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::Refused("only the simulator calls policies in Python")
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl ReactivePart for CustomControl {

@@ -76,3 +76,41 @@ impl World {
         self.net.end_wake(now, owner, connection, due);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use varicap_experiment::Scenario;
+    use varicap_units::{Span, Streams};
+
+    use super::*;
+    use crate::run::Options;
+
+    /// The way back ends after the handshake: the receiver has all data and the FIN, and sends its own again and again, while
+    /// the sender hears nothing and gives up. Nothing will acknowledge that FIN.
+    #[test]
+    fn the_slot_of_a_sender_that_gave_up_is_free_whatever_its_receiver_waits_for() {
+        let toml = "duration = '20 s'\n\
+            [topology.dumbbell]\n\
+            forward = { capacity = '10 Mb/s', delay = '10 ms', queue = { drop-tail = { limit = '20 packets' } } }\n\
+            reverse = { capacity = { steps = { at = ['0 s', '25 ms'], rates = ['10 Mb/s', '0 bit/s'] } }, \
+            queue = { drop-tail = { limit = '20 packets' } } }\n\
+            [flows.f]\napp = { transfer = { size = '3 kB' } }\n\
+            tcp = { stack = 'linux', timer = { linux = { retries2 = 1 } } }\n";
+        let scenario = Scenario::from_toml(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let networks = scenario.networks(&mut |name| Err(format!("no file {name} in a test")));
+        let mut world =
+            World::new(&networks.unwrap()[0], Streams::new(1, 0), None, None, &Options::default());
+        let mut reach = |millis| {
+            assert!(world.run_until(Time::ZERO + Span::from_millis(millis), &mut |_| true));
+            let connection = &world.connections[0];
+            (
+                connection.is_open(),
+                connection.sender.gave_up(),
+                connection.receiver.is_closing(),
+                world.free.clone(),
+            )
+        };
+        assert_eq!(reach(100), (true, false, true, vec![]));
+        assert_eq!(reach(10_000), (false, true, true, vec![0]));
+    }
+}

@@ -422,7 +422,7 @@ impl World {
     #[cold]
     fn relay(&mut self, now: Time, owner: u32, bytes: u64) {
         let source = &self.connections[owner as usize];
-        // What ends otherwise than by its size, such as a flow that is stopped, ends by its FIN.
+        // A flow that ends otherwise than by its size, such as one that is stopped, ends by its FIN.
         let is_last = source.app.is_delivered() || source.receiver.has_ended();
         let slot = match source.relay {
             Some(slot) => slot,
@@ -480,14 +480,15 @@ impl World {
     }
 }
 
-/// The sender of connection `owner` responds to something that has changed its window or rate.
+/// The sender of connection `owner` responds to something that has changed its window or rate. If its timer runs out at the
+/// same instant, for the last time, it is woken to be closed.
 #[cold]
 fn respond(net: &mut Net, observer: &mut Observer, now: Time, owner: u32, connection: &mut Connection) {
     if connection.may_send(now) {
         net.send_data(now, connection);
     }
     observer.on_window(connection, now);
-    let due = connection.sender.wake_by();
+    let due = if connection.is_over() { now } else { connection.sender.wake_by() };
     net.wake_connection(now, owner, connection, due);
 }
 

@@ -9,6 +9,7 @@ use varicap_tcp::congestion::{Controller, IntervalSample, MOST_ACTIONS};
 use varicap_units::{Cadence, Rate, Span, Time};
 
 use super::{Source, World, respond};
+use crate::budget::insist_on_current;
 use crate::scheduler::ANY;
 
 /// When something is due, over and over.
@@ -245,6 +246,8 @@ impl World {
     ) {
         let connection = &mut self.connections[owner as usize];
         connection.sender.act(sample, action);
+        // To think may take long, and nobody else asks in the meantime.
+        insist_on_current();
         respond(&mut self.net, &mut self.observer, now, owner, connection);
     }
 

@@ -113,6 +113,11 @@ impl Part for PolicyConfig {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::Refused("only the simulator asks policies")
     }
+
+    /// A policy may.
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 impl PolicyConfig {

@@ -230,7 +230,7 @@ impl CongestionControl for Ratcp {
     }
 
     fn cap(&mut self, most: Bytes) {
-        // What a rate allows was not found out by sending.
+        // A window that a rate allows was not found by sending.
         if !self.knows_rate() {
             self.reno.cap(most);
         }

@@ -122,7 +122,7 @@ impl Receiver {
         }
     }
 
-    /// What leaves at `now` takes the FIN along if that is due, for the first time or again.
+    /// Adds the FIN to `segment`, which leaves at `now`, if that is due, for the first time or again.
     #[cold]
     pub(super) fn add_fin(&mut self, now: Time, segment: &mut Segment) {
         let Some(closing) = &mut self.closing else { return };

@@ -142,7 +142,7 @@ impl Sender {
         self.release.refill();
         let delivered = self.space.una + self.recovery.sacked();
         let newly_acked = if guessed > 0 {
-            // What closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
+            // The data that closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
             (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
         } else if self.counts_arrivals {
             // Renegs are forgotten SACKs: nothing arrived.
@@ -387,7 +387,7 @@ impl Sender {
         self.ecn.on_reduced(kind, self.space.max, in_flight);
     }
 
-    /// That in proportion to which a window of `cwnd` bytes falls (RecoverFS), when an acknowledgement newly `delivered` so
+    /// RecoverFS, in proportion to which a window of `cwnd` bytes falls, when an acknowledgement newly `delivered` so
     /// much [B].
     fn recover_fs(&self, cwnd: u64, delivered: u64) -> u64 {
         match self.halving {

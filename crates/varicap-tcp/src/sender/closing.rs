@@ -29,7 +29,7 @@ impl Closing {
         Closing { has_fin, is_closed: false, peer_closed: false, waits: false, rode: false }
     }
 
-    /// What a FIN that left with data takes of the flight, and not of the window, which holds segments.
+    /// The number that a FIN takes if it left with data: it counts in the flight, and not in the window, which holds segments.
     #[inline]
     pub(super) fn riding(&self, space: &Space, written: u64) -> u64 {
         u64::from(self.rode && space.nxt > written)
@@ -71,7 +71,7 @@ impl Sender {
             && (!self.closing.has_fin || self.closing.peer_closed && self.handshake.is_over())
     }
 
-    /// What comes next in sequence, whatever windows say: so much data, at most a segment [B], and one if the FIN goes with
+    /// The next in sequence, whatever windows say: so much data, at most a segment [B], and one if the FIN goes with
     /// it, or nothing.
     #[inline]
     pub(super) fn next_in_line(&self) -> (u64, u64) {
@@ -83,7 +83,7 @@ impl Sender {
     fn fin_in_line(&self, len: u64) -> u64 {
         let (end, nxt) = (self.written, self.space.nxt);
         let is_last = self.closing.has_fin && nxt <= end && nxt + len == end;
-        // What goes back takes along what left before.
+        // A sender that goes back resends the FIN with the data that it left with.
         let waits = self.closing.waits && self.space.una == 0 && (nxt == 0 || !self.window.paces());
         let rides = !waits || self.space.max > end;
         let fits = len == 0 || rides && end < self.offer.edge;
@@ -109,10 +109,10 @@ impl Sender {
         self.end_with_fin(outgoing, end)
     }
 
-    /// What leaves reaches the end of the data, or the FIN behind it, at `end`: if that has left, it goes along.
+    /// The segment `outgoing` reaches the end of the data, or the FIN behind it, at `end`: if the FIN has left, it goes along.
     #[cold]
     pub(super) fn end_with_fin(&mut self, mut outgoing: Outgoing, end: u64) -> Outgoing {
-        // Where segments are on record, the FIN may be one of its own.
+        // Where segments are on record, the FIN may be a segment of its own.
         let is_apart = end == self.written && self.recovery.tracks();
         if self.space.max > self.written && self.closing.is_closed && !is_apart {
             outgoing.flags = outgoing.flags.with(Flags::FIN);

@@ -16,7 +16,7 @@ pub(super) struct Handshake {
     /// When the first SYN left and, once the connection is open, when its timer expired first of several times in a row: Linux has
     /// one stamp for both, too.
     pub(super) retrans_stamp: Time,
-    /// What its loss costs.
+    /// The cost of its loss.
     after_loss: AfterLostSyn,
     /// How often the SYN has timed out.
     expiries: u16,
@@ -24,7 +24,7 @@ pub(super) struct Handshake {
     pub(super) syn_options: u16,
     /// The answer to the SYN is acknowledged by a segment of its own.
     acknowledges: bool,
-    /// That segment, or the acknowledgement of a FIN, must be sent.
+    /// The third segment, or the acknowledgement of a FIN, must be sent.
     ack_due: bool,
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 /// A reduction of the window that is under way; all in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reduction {
-    /// That of which ssthresh is a share (RecoverFS): what was in flight, or cwnd as in Linux.
+    /// RecoverFS, of which ssthresh is a share: the flight when recovery began, or cwnd as in Linux.
     recover_fs: NonZeroU64,
     /// Delivered and sent since it began.
     delivered: u64,

@@ -201,14 +201,22 @@ impl Sender {
 
     /// Whether the timer, which has expired, is the last one. While the receiver's window is closed what is resent are probes, and
     /// a receiver that answers keeps its connection. Source: Linux, `tcp_write_timeout`, `tcp_retransmit_timer`. Deviation: the
-    /// time counts from the first expiry in a row, where Linux's counts from the first retransmission since its state was Open.
-    fn is_given_up(&self, now: Time) -> bool {
-        let (rule, handshake) = (self.sampling.rtt.rule(), &self.handshake);
+    /// time counts from the first expiry in a row, where Linux's counts from the first retransmission since its state was Open;
+    /// with a closed window from the first that nothing has answered, where Linux's counts from what arrived before it.
+    fn is_given_up(&mut self, now: Time) -> bool {
+        let (rule, handshake) = (self.sampling.rtt.rule(), &mut self.handshake);
         if !handshake.connected {
             return rule.gives_up_connecting(handshake.expiries(), now.since(handshake.retrans_stamp));
         }
-        let is_open = self.offer.edge > self.space.una;
-        self.expiries > 0 && is_open && rule.gives_up(now.since(handshake.retrans_stamp))
+        let is_closed = self.offer.edge <= self.space.una;
+        if is_closed {
+            if self.offer.probes_out == 0 {
+                handshake.retrans_stamp = now;
+            }
+            self.offer.probes_out += 1;
+        }
+        let silence = now.since(handshake.retrans_stamp);
+        self.expiries > 0 && if is_closed { rule.gives_up_closed(silence) } else { rule.gives_up(silence) }
     }
 
     /// The connection is over, as for a program that is told ETIMEDOUT: nothing is sent or heard any more, and what was not
@@ -218,7 +226,7 @@ impl Sender {
         self.handshake.give_up();
         self.since_probe = SinceProbe::Nothing;
         (self.tail_probe_due, self.offer.probe_due) = (false, false);
-        // What remains is never acknowledged, so that it is never done.
+        // Data that remains is never acknowledged, so that the connection is never done.
         (self.written, self.closing.is_closed) = (self.written.min(self.space.max), false);
         // Full segments leave without a look at anything else.
         self.plain_until = self.written;

@@ -34,7 +34,7 @@ pub(super) struct Usage {
     pub(super) max_fs: Option<Box<MaxFs>>,
 }
 
-/// What limits the window of a rate-limited sender. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
+/// The limit of the window of a rate-limited sender. Source: draft-ietf-ccwg-ratelimited-increase-11 §3.
 #[derive(Debug)]
 pub(super) struct MaxFs {
     /// maxFS: the most that was in flight since cwnd fell last [B].

@@ -227,7 +227,7 @@ trait Rule {
     fn limits(&self) -> Limits;
     /// A round-trip time as this clock sees it, in its units.
     fn measure(&mut self, sent: Time, now: Time) -> u64;
-    /// What this round-trip time counts as a first sample.
+    /// The value of this round-trip time as a first sample.
     #[inline]
     fn first(&self, rtt: u64) -> u64 {
         rtt
@@ -315,6 +315,13 @@ impl TimerRule {
         let limits = self.limits();
         let most = |retries: Retries| model_timeout(retries.data, RTO_MIN.as_nanos(), limits.maximum);
         limits.retries.is_some_and(|retries| silence.as_nanos() >= most(retries))
+    }
+
+    /// Whether it is given up where what is resent into a window that was taken back has not been answered for `silence`.
+    /// Source: Linux, `tcp_rtx_probe0_timed_out`.
+    pub(crate) fn gives_up_closed(&self, silence: Span) -> bool {
+        let limits = self.limits();
+        limits.retries.is_some() && silence.as_nanos() > limits.maximum.saturating_mul(2)
     }
 
     /// Whether it is given up after `unanswered` probes of a closed window.

@@ -6,11 +6,13 @@
 //! ```
 //!
 //! The program is C (`bpf/ratcp.bpf.c`, its object beside it) and is adapted to the running kernel when it is loaded.
-//! That needs root, the kernel's BTF, and a build with the feature `bpf`; [`BpfError`] says what is missing.
+//! That needs root, the kernel's BTF, and a build with the feature `bpf`; [`BpfError`] says what is missing. A guest's
+//! kernel was built from the same source, and needs nothing (`device`).
 
 #[cfg(not(feature = "bpf"))]
 mod absent;
 mod advertised;
+mod device;
 #[cfg(feature = "bpf")]
 mod loader;
 
@@ -27,6 +29,7 @@ use crate::sys;
 #[cfg(not(feature = "bpf"))]
 use absent as loader;
 use advertised::Advertised;
+use device::Device;
 
 /// The file in which a kernel describes its types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -71,8 +74,31 @@ pub enum BpfError {
 /// ends. Connections that still use it keep it in memory, though not in the list, so senders close at once (SO_LINGER).
 #[derive(Debug)]
 pub struct Ratcp {
-    loaded: loader::Loaded,
+    told: Told,
     name: String,
+}
+
+/// Where what is advertised is put.
+#[derive(Debug)]
+enum Told {
+    Map(loader::Loaded),
+    Device(Device),
+}
+
+impl Told {
+    fn update(&self, cookie: u64, advertised: &[u8]) -> Result<(), BpfError> {
+        match self {
+            Told::Map(loaded) => loaded.update(cookie, advertised),
+            Told::Device(device) => device.update(cookie, advertised).map_err(system("/dev/ratcp")),
+        }
+    }
+
+    fn remove(&self, cookie: u64) -> Result<(), BpfError> {
+        match self {
+            Told::Map(loaded) => loaded.remove(cookie),
+            Told::Device(device) => device.remove(cookie).map_err(system("/dev/ratcp")),
+        }
+    }
 }
 
 /// A connection that uses [`Ratcp`].
@@ -84,8 +110,12 @@ pub struct Listener {
 }
 
 impl Ratcp {
-    /// Loads the program and registers it.
+    /// Loads the program and registers it, unless the kernel was built with it.
     pub fn load() -> Result<Ratcp, BpfError> {
+        if let Some(device) = Device::open() {
+            let told = Told::Device(device.map_err(system("/dev/ratcp"))?);
+            return Ok(Ratcp { told, name: device::NAME.to_owned() });
+        }
         if cfg!(not(feature = "bpf")) {
             return Err(BpfError::NotBuilt);
         }
@@ -101,7 +131,7 @@ impl Ratcp {
         loop {
             let name = unique_name()?;
             match loader::Loaded::new(&name) {
-                Ok(loaded) => return Ok(Ratcp { loaded, name }),
+                Ok(loaded) => return Ok(Ratcp { told: Told::Map(loaded), name }),
                 Err(_) if attempt < ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
             }
@@ -127,7 +157,7 @@ impl Ratcp {
             .map_err(system("SO_COOKIE"))?;
         let cookie = u64::from_ne_bytes(cookie);
         let listener = Listener { cookie, advertised: Advertised::new(config, packet, restart.unwrap_or(0)) };
-        self.loaded.update(cookie, &listener.advertised.to_bytes())?;
+        self.told.update(cookie, &listener.advertised.to_bytes())?;
         sys::set_option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, self.name.as_bytes())
             .map_err(system("TCP_CONGESTION"))?;
         Ok(listener)
@@ -137,14 +167,14 @@ impl Ratcp {
     /// for none.
     pub fn advertise(&self, listener: &mut Listener, rate: Rate) -> Result<(), BpfError> {
         if listener.advertised.hear(rate) {
-            self.loaded.update(listener.cookie, &listener.advertised.to_bytes())?;
+            self.told.update(listener.cookie, &listener.advertised.to_bytes())?;
         }
         Ok(())
     }
 
     /// Frees the entry of a connection that is over.
     pub fn dismiss(&self, listener: Listener) -> Result<(), BpfError> {
-        self.loaded.remove(listener.cookie)
+        self.told.remove(listener.cookie)
     }
 }
 

@@ -545,7 +545,7 @@ impl Endpoints {
     /// Passes `count` bytes that a connection has just delivered to the connection that relays them.
     fn relay(&mut self, now: Time, slot: u32, count: u64) -> Result<(), TestbedError> {
         let Some(source) = &self.connections[slot as usize] else { return Ok(()) };
-        // What ends otherwise than by its size, such as a flow that is stopped, ends by its FIN.
+        // A flow that ends otherwise than by its size, such as one that is stopped, ends by its FIN.
         let is_last = source.app.is_delivered() || source.receiver.is_none();
         let relay = match source.relay {
             Some(known) => known,

@@ -74,7 +74,7 @@ pub(super) fn parameters(
     sysctls
 }
 
-/// What Linux's timer counts: the key, the kernel parameter, and its value.
+/// The counts of Linux's timer: the key, the kernel parameter, and its value.
 fn counts(timer: &LinuxTimer) -> [(&'static str, &'static str, u32); 3] {
     [
         ("linear_syn_timeouts", "net.ipv4.tcp_syn_linear_timeouts", timer.linear_syn_timeouts),

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{check, owned};
+use super::{check, discard, owned, read, write};
 
 /// Something that is to be done in a [`Ring`].
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Ring {
     completions: Shared,
     offsets: Offsets,
     results: Vec<i32>,
+    /// Whether each task is a system call of its own, but for waits.
+    is_plain: bool,
     /// What the timeouts of waits point to.
     until: [i64; 2],
 }
@@ -147,16 +149,53 @@ impl Ring {
             ended_mask: completions.number(ended[2] as usize).load(Ordering::Relaxed),
             ended: ended[5] as usize,
         };
-        Ok(Ring { fd, submissions, entries, completions, offsets, results: Vec::new(), until: [0; 2] })
+        Ok(Ring {
+            fd,
+            submissions,
+            entries,
+            completions,
+            offsets,
+            results: Vec::new(),
+            is_plain: false,
+            until: [0; 2],
+        })
     }
 
     /// The largest number of tasks at once.
     pub const MOST: usize = ENTRIES as usize / 2;
 
+    /// Tries to read from a descriptor that has nothing to read. TUN devices of Linux 6.1 cannot be
+    /// read in a ring without waiting: where that is so, each task is a system call of its own from now on.
+    pub fn try_on(&mut self, fd: &impl AsRawFd) -> io::Result<()> {
+        let mut nothing = [0; 1];
+        let found = self.run(&mut [Task::Read(fd.as_raw_fd(), &mut nothing)])?[0];
+        self.is_plain |= found == -libc::EOPNOTSUPP;
+        Ok(())
+    }
+
+    /// The same one by one, with system calls.
+    fn run_plainly(&mut self, tasks: &mut [Task<'_>]) -> &[i32] {
+        self.results.clear();
+        for task in tasks {
+            let done = match task {
+                Task::Write(fd, bytes) => write(fd, bytes),
+                Task::Read(fd, buffer) => read(fd, buffer),
+                Task::Discard(fd, most) => discard(fd, *most),
+                Task::Wait(..) => unreachable!("a wait is not among others"),
+            };
+            let error = |error: io::Error| -error.raw_os_error().unwrap_or(libc::EIO);
+            self.results.push(done.map_or_else(error, |count| count as i32));
+        }
+        &self.results
+    }
+
     /// Does tasks one after the other, and returns what came of each when all are done, as the system calls would: a number
     /// of bytes, or what a wait found, or an error's number below zero.
     pub fn run(&mut self, tasks: &mut [Task<'_>]) -> io::Result<&[i32]> {
         debug_assert!(tasks.len() <= Ring::MOST, "{} tasks at once", tasks.len());
+        if self.is_plain && !tasks.iter().any(|task| matches!(task, Task::Wait(..))) {
+            return Ok(self.run_plainly(tasks));
+        }
         let mut tail = self.submissions.number(self.offsets.tail).load(Ordering::Relaxed);
         let begun = tail;
         for (number, task) in tasks.iter_mut().enumerate() {

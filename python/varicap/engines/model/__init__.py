@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import varicap._core as _core
+from varicap._folders import Folder, as_json
 from varicap.engines.model.abr import RateControl
 from varicap.engines.model.answer import Answer, Model
 from varicap.engines.model.keys import unknown
@@ -21,6 +22,7 @@ from varicap.engines.model.wireless import Arq
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import NotApplicableError
 from varicap.results import shown
+from varicap.results.names import refuse_foreign
 
 __all__ = [
     "MODELS",
@@ -59,10 +61,9 @@ class ModelResult:
 
     def save(self, folder: str | Path) -> Path:
         """Write ``summary.json`` into `folder`, and return its path."""
-        path = Path(folder) / "summary.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.summary, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
-        return path
+        with Folder(folder, make=True) as there:
+            refuse_foreign(there)
+            return there.write("summary.json", as_json(self.summary))
 
     def __repr__(self) -> str:
         return shown.text(self)

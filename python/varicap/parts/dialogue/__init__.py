@@ -20,8 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from varicap._core import tcp_settings
+from varicap._core import Budget, LimitError, tcp_settings
 from varicap._files import UnreadableError, read_whole
+from varicap._limits import MAX_MEMORY, MAX_TIME
 from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
 from varicap.parts.dialogue.parse import parse
 from varicap.parts.dialogue.play import play
@@ -39,6 +40,8 @@ def dialogue(
     control: Callable[[int, int], Any] | None = None,
     stack: str | None = None,
     tolerance: str | None = None,
+    max_memory: str | None = MAX_MEMORY,
+    max_time: str | None = MAX_TIME,
     **tcp: Any,
 ) -> Dialogue:
     """Play a script, of a file or given as text, against the simulated endpoints.
@@ -49,12 +52,14 @@ def dialogue(
     such as ``"14 ms"``, counts more than that of the script, as on packetdrill's command line.
 
     The script is never executed: its shell commands are read for settings, its blocks of code go through a small
-    evaluator.
+    evaluator.  It may add `max_memory` to the memory of the process, and take `max_time` on the clock; None lifts a
+    limit.
 
     Raises:
         ScriptError: the script has a mistake; the text begins with file, line and column.
         UnreadableError: there is no such file, or it is none that a script can be read from.
         ScenarioError: a setting is wrong.
+        LimitError: the script takes more memory or time than it may.
         ValueError: the tolerance is no time.
     """
     if (path is None) == (text is None):
@@ -64,10 +69,14 @@ def dialogue(
     # Said, since habits of a stack come after what a script sets.
     tcp["stack"] = json.loads(tcp_settings())["stack"] if stack is None else stack
     tolerance_s = None if tolerance is None else seconds(tolerance)
-    if path is None:
-        return play(parse(text or ""), Path.cwd(), tcp, tolerance_s)
+    name, folder = "script", Path.cwd()
+    if path is not None:
+        try:
+            text = read_whole(path, MOST_OF_A_SCRIPT).decode(errors="replace")
+        except UnreadableError as error:
+            raise UnreadableError(f"{path}: {error}") from None
+        name, folder = str(path), Path(path).parent
     try:
-        read = read_whole(path, MOST_OF_A_SCRIPT)
-    except UnreadableError as error:
-        raise UnreadableError(f"{path}: {error}") from None
-    return play(parse(read.decode(errors="replace"), str(path)), Path(path).parent, tcp, tolerance_s)
+        return Budget(max_memory, max_time).watch(lambda: play(parse(text or "", name), folder, tcp, tolerance_s))
+    except LimitError as error:
+        raise LimitError(f"{name}: {error}") from None

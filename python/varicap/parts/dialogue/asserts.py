@@ -1,6 +1,8 @@
 """Blocks of assertions ``%{ … }%``: a small part of Python, which is walked through and never executed as Python.
 
-A block can compare, calculate and print; it reaches nothing but its own names and what `TCP_INFO` shows.
+A block can compare, calculate and print; it reaches nothing but its own names and what `TCP_INFO` shows.  It has no
+loops, and every value in it is small: numbers of 256 bits, and texts and tuples of a thousand letters and values.  So
+no block takes long, or much memory.
 """
 
 import ast
@@ -16,7 +18,11 @@ from varicap.parts.dialogue.script import Code
 Known: TypeAlias = "int | float | str | bool | None"
 
 _MOST_BITS = 256
+"""Of a whole number."""
 _LONGEST = 1000
+"""Letters of a text; letters and values of a tuple, with those of the tuples in it."""
+_MOST_DIGITS = 300
+"""To which a number is rounded, in front of the point or behind it: floats have no more."""
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -55,7 +61,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max,
     "min": min,
     "print": lambda *_: None,
-    "round": round,
+    "round": lambda value, digits=None: round(value, None if digits is None else _digits(digits)),
     "str": lambda value: str(value)[:_LONGEST],
 }
 _NODES = (
@@ -67,6 +73,27 @@ _NODES = (
     *_SIGNS,
 )
 """All of Python that a block may contain."""
+
+
+def _digits(digits: Any) -> Any:
+    """How far a number is rounded; ten to the power of it is worked out."""
+    if isinstance(digits, int) and abs(digits) > _MOST_DIGITS:
+        raise ValueError(f"rounded to more than {_MOST_DIGITS} digits")
+    return digits
+
+
+def _too_large(value: Any) -> str | None:
+    """Why a value is too large for a block, if it is."""
+    if isinstance(value, int):
+        return "a number that is too large" if value.bit_length() > _MOST_BITS else None
+    return f"a value of more than {_LONGEST} letters" if _size(value) > _LONGEST else None
+
+
+def _size(value: Any) -> int:
+    """The letters and values of a value; tuples are made of values that are small, so that this ends soon."""
+    if isinstance(value, tuple):
+        return len(value) + sum(map(_size, value))
+    return len(value) if isinstance(value, str) else 1
 
 
 class AssertFailedError(Exception):
@@ -114,6 +141,8 @@ class Block:
         what = None
         if isinstance(node, ast.Constant):
             what = None if isinstance(node.value, int | float | str | None) else type(node.value).__name__
+            if what is None and (large := _too_large(node.value)) is not None:
+                raise CodeError(self._line(node), large)
         elif isinstance(node, ast.Call):
             named = node.func.id if isinstance(node.func, ast.Name) else "an expression"
             if named not in _FUNCTIONS or node.keywords:
@@ -196,7 +225,7 @@ class Block:
                     return known[name]
                 raise UnknownError(self._line(node), f"the name {name}")
             case ast.Tuple(elts=parts):
-                return tuple(map(value, parts))
+                return self._try(node, lambda *values: values, *map(value, parts))
             case ast.BinOp(left=left, op=op, right=right):
                 return self._calculate(node, op, value(left), value(right))
             case ast.UnaryOp(op=sign, operand=operand):
@@ -223,7 +252,7 @@ class Block:
         raise UnknownError(self._line(node), f"{type(node).__name__.lower()} in a block of code")
 
     def _calculate(self, node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
-        """An operation on two values, unless the result could be very large."""
+        """An operation on two values, unless it could take long, or its result be very large."""
         if isinstance(left, str) and isinstance(op, ast.Mod):
             # '%d' % value: a width may not be computed, or long.
             if re.search(r"%[^a-zA-Z%]*(\*|\d{3})", left):
@@ -235,13 +264,14 @@ class Block:
                 raise CodeError(self._line(node), "an operation on text other than joining short ones")
         elif isinstance(op, ast.LShift) and isinstance(right, int) and right > _MOST_BITS:
             raise CodeError(self._line(node), "a number that is too large")
-        result = self._try(node, _OPERATORS[type(op)], left, right)
-        if isinstance(result, int) and result.bit_length() > _MOST_BITS:
-            raise CodeError(self._line(node), "a number that is too large")
-        return result
+        return self._try(node, _OPERATORS[type(op)], left, right)
 
     def _try(self, node: ast.AST, function: Callable[..., Any], *values: Any) -> Any:
+        """What a function makes of values, unless that is too large: the only place where values come from."""
         try:
-            return function(*values)
+            result = function(*values)
         except (ArithmeticError, TypeError, ValueError) as error:
             raise CodeError(self._line(node), str(error)) from None
+        if (large := _too_large(result)) is not None:
+            raise CodeError(self._line(node), large)
+        return result

@@ -264,6 +264,7 @@ def _retries(sysctl: str, key: str, least: int, most: int) -> Callable[[Setup, s
 
 
 def _synack_retries(setup: Setup, text: str) -> None:
+    # Linux takes any byte; the timer of a SYN, which is that of a SYN-ACK here, has the bounds of tcp_syn_retries.
     if not 1 <= int(text, 0) <= 127:
         raise ValueError
     setup.host.synack_retries = int(text, 0)

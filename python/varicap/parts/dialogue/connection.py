@@ -145,7 +145,7 @@ class Connection(Sending):
             self._on_ack(now, packet, ack, is_later=is_later)
         elif RACK in self.has and (sack := self._sack(packet, ack)):
             # An acknowledgement that was overtaken: its blocks are still news.
-            self._hear(now, Segment(ack=ack, sack=sack, window=self.window, flags=["ACK"], sent_at_s=now))
+            self._hear(now, Segment(ack=max(ack, 0), sack=sack, window=self.window, flags=["ACK"], sent_at_s=now))
         self._on_data(now, packet)
 
     def _on_ack(self, now: float, packet: Packet, ack: int, *, is_later: bool) -> None:
@@ -204,7 +204,10 @@ class Connection(Sending):
         """The blocks of data that the peer has beyond what it acknowledges."""
         if not self.peer.sack or packet.options is None or not packet.options.sack:
             return []
-        blocks = tuple((start - 1, end - 1) for start, end in packet.options.sack)
+        # Before the first byte there is nothing that a block could be about.
+        blocks = tuple((max(start - 1, 0), end - 1) for start, end in packet.options.sack if end > max(start, 1))
+        if not blocks:
+            return []
         repeated = []
         if arrival.has_duplicate(blocks, ack):
             if RACK not in self.has:

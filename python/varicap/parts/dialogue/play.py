@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from varicap._core import ScenarioError, Sender
+from varicap._core import ScenarioError, Sender, left
 from varicap.parts.dialogue import asserts, commands, compare, sockets
 from varicap.parts.dialogue.info import CONSTANTS, NAMES, info
 from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
@@ -106,6 +106,7 @@ class _Player:
         self.segments = 0
 
     def _emit(self, sent: Sent) -> None:
+        left()
         self.segments += 1
         if self.segments > _MOST_SEGMENTS:
             raise LacksError(f"more than {_MOST_SEGMENTS} segments")
@@ -121,6 +122,7 @@ class _Player:
         if self.tick_us not in {0, _TICK_US}:
             found.append(Lack(1, f"a clock of timestamps with {self.tick_us:g} us to the tick"))
         for event in self.script.events:
+            left()
             what = sockets.lacks(event.action) if isinstance(event.action, Call) else None
             line = event.line
             if isinstance(event.action, Code):
@@ -181,6 +183,7 @@ class _Player:
         return dialogue
 
     def _event(self, event: Event) -> None:
+        left()  # as often as anything happens: what a script may take is asked here, and wherever time goes on
         anchored = _is_anchored(event) and self.last is not None and _is_anchored(self.last)
         offset = 0.0 if event.when.timing is Timing.ABSOLUTE else self.last_at if anchored else self.now
         at = round(offset + event.when.at / 1e6, 9)
@@ -230,6 +233,7 @@ class _Player:
         due = None if connection is None else connection.poll_at()
         if connection is None or due is None or due > limit:
             return False
+        left()
         self.now = max(self.now, due)
         connection.drain(self.now)
         self._wake()

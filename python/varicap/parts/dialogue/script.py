@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
+from varicap._printable import PrintableError
+
 MOST_OF_A_SCRIPT = 16_000_000
 """The longest file that is read [B]."""
 
 
-class ScriptError(ValueError):
+class ScriptError(PrintableError, ValueError):
     """A script that cannot be read; the text begins with the file, the line and the column."""
 
     def __init__(self, name: str, line: int, column: int, message: str) -> None:

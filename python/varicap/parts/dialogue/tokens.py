@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
+from varicap._core import left
 from varicap.parts.dialogue.script import ScriptError
 
 _KINDS = re.compile(
@@ -24,6 +26,8 @@ _KINDS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_BETWEEN_QUESTIONS = 1 << 12
+"""Words after which is asked whether limits are kept."""
 _OPEN = {"%{": "a block of code", "`": "a shell command", '"': "a string", "/*": "a comment"}
 
 
@@ -49,7 +53,11 @@ def tokens(name: str, text: str) -> Iterator[Token]:
     """The words of a script, and an end."""
     line, begin = 1, 0
     position = 0
-    while position < len(text):
+    for number in count():
+        if position >= len(text):
+            break
+        if number % _BETWEEN_QUESTIONS == 0:
+            left()  # a long script may take more than it may
         match = _KINDS.match(text, position)
         # Every character is at least a sign.
         assert match is not None  # noqa: S101

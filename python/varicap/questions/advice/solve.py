@@ -286,12 +286,10 @@ class _Trial:
         (none, none_s), (ours, ours_s) = self._without(seeds), self._run(seeds, told)
         if not (none > 0).all() or not (none_s > 0).all():
             raise ValueError(f"`{self.scenario.name}`: a run delivers nothing even without advice")
-        measured = np.array([ours, none, ours_s, none_s])
-        are_same = len(ours) > 1 and bool((measured == measured[:, :1]).all())
+        is_exact = len(ours) > 1 and all(self._scenario(one).draws_nothing for one in (None, told))
 
         def of(values: Array, within: Range) -> Interval:
-            # Where runs are the same in all of these, nothing was drawn that matters.
-            return Interval.exactly(float(values[0])) if are_same else Interval.of(values, within=within)
+            return Interval.exactly(float(values[0])) if is_exact else Interval.of(values, within=within)
 
         return Gain(
             goodput=of(ours / none, "amount"),

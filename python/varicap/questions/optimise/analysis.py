@@ -76,8 +76,8 @@ def begin(base: _core.Scenario, standing: Standing) -> list[Place]:
             if not asked and unanswered >= _HOPELESS:
                 return []
             continue
-        # Twice the same, by its mark, too: what needs no estimate has an interval of no width.
-        asked[point] = Candidate(len(asked), at, point, dict.fromkeys(range(2), (*said, 0.0)))
+        # Twice the same: what needs no estimate has an interval of no width.
+        asked[point] = Candidate(len(asked), at, point, dict.fromkeys(range(2), tuple(said)), is_exact=True)
     found = list(asked.values())
     if not found:
         return []

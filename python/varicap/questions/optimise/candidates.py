@@ -13,7 +13,7 @@ import numpy as np
 from varicap.questions.optimise.demands import Column, Demands
 from varicap.questions.optimise.space import Place, Space
 from varicap.results.summary import Point, range_of
-from varicap.statistics import Array, Interval, Verdict, together
+from varicap.statistics import MANY, Array, Interval, Verdict, together
 
 FIRST = 4
 """Replications of which a candidate has some to be judged by."""
@@ -30,7 +30,9 @@ class Candidate:
     place: Place
     point: Point
     samples: dict[int, tuple[float, ...]] = field(default_factory=dict)
-    """The values of the columns that are asked for, and the mark of the run, by replication."""
+    """By replication the values of the columns that are asked for, and how many chances the run is of each."""
+    is_exact: bool = False
+    """Whether nothing is drawn there, so that all runs are one."""
 
     @property
     def runs(self) -> int:
@@ -38,17 +40,23 @@ class Candidate:
         return len(self.samples)
 
     def array(self, replications: "Sequence[int] | None" = None) -> Array:
-        """The values of replications, all by default, of shape (replications, columns and the mark)."""
+        """The values of replications, all by default, of shape (replications, columns and their chances)."""
         chosen = sorted(self.samples) if replications is None else replications
         return np.array([self.samples[each] for each in chosen], dtype=np.float64).reshape(len(chosen), -1)
 
 
-def intervals_of(values: Array, columns: Sequence[Column]) -> list[Interval]:
-    """The interval of each column, from its values in runs, of shape (replications, columns and the mark, if any)."""
-    numbers, marks = values[:, : len(columns)], values[:, len(columns) :]
-    if len(values) > 1 and marks.size and (marks == marks[0]).all():
-        return [Interval.exactly(float(value)) for value in numbers[0]]
-    return [Interval.of(one, within=range_of(column.measure)) for one, column in zip(numbers.T, columns, strict=True)]
+def intervals_of(values: Array, columns: Sequence[Column], *, is_exact: bool) -> list[Interval]:
+    """The interval of each column, from its values in runs, of shape (replications, columns).
+
+    After them there may be as many numbers of chances, which a run is of a column that is a share.
+    """
+    if is_exact and len(values) > 1:
+        return [Interval.exactly(float(value)) for value in values[0, : len(columns)]]
+    counted = values[:, len(columns) :].mean(axis=0)
+    return [
+        Interval.of(values[:, at], within=range_of(one.measure), chances=counted[at] if counted.size else MANY)
+        for at, one in enumerate(columns)
+    ]
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,8 @@ class Standing:
 
     def interval(self, one: Candidate, column: Column) -> Interval:
         """A column of a candidate with its interval; all of its runs must have it."""
-        return intervals_of(one.array(), self.demands.columns)[self.demands.columns.index(column)]
+        found = intervals_of(one.array(), self.demands.columns, is_exact=one.is_exact)
+        return found[self.demands.columns.index(column)]
 
     def verdict(self, one: Candidate) -> Verdict:
         """Whether a candidate meets all constraints."""
@@ -163,10 +172,11 @@ class Standing:
         if of_best == "misses" or len(shared) < 2:
             return False
         paired = objective.sign * (one.array(shared) - best.array(shared))[:, at]
-        by_how_much = Interval.of(paired)
+        are_exact = one.is_exact and best.is_exact
+        by_how_much = Interval.exactly(float(paired[0])) if are_exact else Interval.of(paired)
         if by_how_much.lo is None or by_how_much.hi is None:
             return False
-        if by_how_much.lo > 0:
+        if by_how_much.lo > 0 and not by_how_much.agrees:
             return True
         scale = SAME * abs(float(best.array(shared)[:, at].mean()))
         return verdict == of_best and max(abs(by_how_much.lo), abs(by_how_much.hi)) <= scale

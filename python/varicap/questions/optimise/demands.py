@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
-from zlib import crc32
-
-import numpy as np
 
 import varicap._core as _core
 from varicap import units
 from varicap._names import unknown
 from varicap.questions.optimise.space import Space
-from varicap.results.summary import KINDS, Tables, items_of, measures_of
+from varicap.results.summary import KINDS, Tables, chances_of, items_of
 from varicap.statistics import Bounds
 from varicap.study.axes import DesignError
 
@@ -178,14 +175,14 @@ def values(
 ) -> Iterator[tuple[int, int, tuple[float, ...]]]:
     """Point, replication and the values of the columns, for each run of the tables; NaN where a run has none.
 
-    After these comes a mark, by which runs that are the same in every number are known.
+    After these come as many numbers: how many chances the run is of each column that is a share.
 
     `meant` keeps which table and item a column is of, so that it is the same one in all tables of a search.
     Raises `DesignError` where nothing in the results has the name of a column, or several might be meant.
     """
     links = tables["links"]
     there = zip(links["point"].to_pylist(), links["replication"].to_pylist(), strict=True)
-    found = {one: [math.nan] * len(columns) for one in there}
+    found = {one: [math.nan] * len(columns) + [1.0] * len(columns) for one in there}
     for place, column in enumerate(columns):
         kind = meant.get(column) or _kind(tables, column)
         if kind is None:
@@ -194,24 +191,14 @@ def values(
         rows = tables[kind[0]]
         points, runs = rows["point"].to_pylist(), rows["replication"].to_pylist()
         numbers = rows[column.measure].cast("double").to_pylist()
-        for point, run, item, number in zip(points, runs, items_of(rows), numbers, strict=True):
+        chances = chances_of(column.measure)
+        counted = rows[chances].to_pylist() if isinstance(chances, str) else [chances] * len(numbers)
+        for point, run, item, number, many in zip(points, runs, items_of(rows), numbers, counted, strict=True):
             if item == kind[1] and number is not None:
                 found[point, run][place] = number
-    marks = _marks(tables)
+                found[point, run][len(columns) + place] = float(many)
     for (point, run), each in found.items():
-        yield point, run, (*each, float(marks[point, run]))
-
-
-def _marks(tables: Tables) -> dict[tuple[int, int], int]:
-    """A number for each run, which two runs share only if they are the same in every number."""
-    marks: dict[tuple[int, int], int] = {}
-    for kind in KINDS:
-        rows = tables[kind]
-        numbers = np.column_stack([np.asarray(rows[name].to_numpy(), np.float64) for name in measures_of(rows)])
-        places = zip(rows["point"].to_pylist(), rows["replication"].to_pylist(), strict=True)
-        for place, row in zip(places, numbers, strict=True):
-            marks[place] = crc32(row.tobytes(), marks.get(place, 0))
-    return marks
+        yield point, run, tuple(each)
 
 
 def _kind(tables: Tables, column: Column) -> tuple[str, str] | None:

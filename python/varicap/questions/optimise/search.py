@@ -56,6 +56,10 @@ class Runs(Protocol):
         """The number of a point; raises `ScenarioError` for one that is none."""
         ...
 
+    def is_exact(self, number: int) -> bool:
+        """Whether nothing is drawn at a point, so that all runs are one."""
+        ...
+
     def run(self, wanted: Mapping[int, range], until: float) -> None:
         """Make these replications of these points, as far as they are missing and begun by then."""
         ...
@@ -194,7 +198,7 @@ class Search:
             except _core.ScenarioError as error:
                 self.refused[point] = error
                 continue
-            self.found[point] = Candidate(number, at, point)
+            self.found[point] = Candidate(number, at, point, is_exact=self.runs.is_exact(number))
             new.append(self.found[point])
         if new:
             try:

@@ -200,6 +200,9 @@ class _Made:
     def add(self, point: Point) -> int:
         return self._study.add(point)
 
+    def is_exact(self, number: int) -> bool:
+        return self._study.is_exact(number)
+
     def run(self, wanted: Mapping[int, range], until: float) -> None:
         self._study.run(wanted, until)
         if self._progress is not None:
@@ -236,8 +239,8 @@ def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool
     met = best is not None and standing.verdict(best) == "meets"
     again = (
         {}
-        if len(other) < 2
-        else dict(zip((c.text for c in demands.columns), _intervals(other, demands.columns), strict=True))
+        if best is None or len(other) < 2
+        else dict(zip((c.text for c in demands.columns), _intervals(standing, best, other), strict=True))
     )
     verdict = together(one.bounds.verdict(again[one.of.text]) for one in demands.constraints) if again else "undecided"
     order = sorted(search.candidates, key=lambda one: one.place) if search.space.line else search.candidates
@@ -282,20 +285,22 @@ def _confirmed(search: Search) -> tuple[Candidate | None, list[tuple[float, ...]
         if standing.verdict(best) != "meets":
             return rejected[0] if rejected else (best, [])
         other = search.again(best)
-        if len(other) >= 2 and _verdict(standing, other) == "misses":
+        if len(other) >= 2 and _verdict(standing, best, other) == "misses":
             rejected.append((best, other))
             continue
         return best, other
 
 
-def _verdict(standing: Standing, other: Sequence[tuple[float, ...]]) -> Verdict:
+def _verdict(standing: Standing, best: Candidate, other: Sequence[tuple[float, ...]]) -> Verdict:
     demands = standing.demands
-    found = _intervals(other, demands.columns)
+    found = _intervals(standing, best, other)
     return together(one.bounds.verdict(found[demands.columns.index(one.of)]) for one in demands.constraints)
 
 
-def _intervals(samples: Sequence[tuple[float, ...]], columns: Sequence[Column]) -> list[Interval]:
-    return intervals_of(np.array(samples, dtype=np.float64), columns)
+def _intervals(standing: Standing, best: Candidate, other: Sequence[tuple[float, ...]]) -> list[Interval]:
+    """What other replications of the best say."""
+    values = np.array(other, dtype=np.float64)
+    return intervals_of(values, standing.demands.columns, is_exact=best.is_exact)
 
 
 __all__ = ["Found", "Tried", "optimise"]

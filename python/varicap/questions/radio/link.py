@@ -6,6 +6,7 @@ from math import ceil, inf
 from pathlib import Path
 from typing import Self
 
+from varicap._files import UnreadableError, read_whole
 from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models.wireless import SHARE_OF_CAPACITY, Parameters, estimate_all
 from varicap.analyse.models.wireless_channel import Channel
@@ -101,14 +102,17 @@ class Radio:
         return [self.rate_bps(SHARE_OF_CAPACITY * one.arrivals) for one in found]
 
 
+_MOST_CHANNEL = 10_000_000
+
+
 def read_channel(file: Path) -> Channel:
     """A Markov channel from a TOML file with `rates` [1/s], a row for each state, and `success` probabilities.
 
     Raises ``ValueError`` that names the file and the key.
     """
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(read_whole(file, _MOST_CHANNEL).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, UnreadableError, RecursionError) as error:
         raise ValueError(f"{file}: {error}") from None
     unknown = sorted(set(data) - {"rates", "success"})
     if unknown or set(data) != {"rates", "success"}:

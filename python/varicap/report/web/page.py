@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from varicap import explore
-from varicap._files import MOST_HANDED_OVER
+from varicap._files import MOST_HANDED_OVER, UnreadableError, read_whole, write_whole
 from varicap.report import differences, points, table
 from varicap.report.web import captions
 from varicap.report.web import path as paths
@@ -30,9 +30,7 @@ def write(of: Reportable, path: str | Path, run: int = 0, laboratory: str | None
     """
     target = Path(path)
     text = html(of, run, laboratory if laboratory is not None else explore.seen_from(target.parent))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8", newline="\n")
-    return target
+    return write_whole(target, text)
 
 
 def html(of: Reportable, run: int = 0, laboratory: str | None = None) -> str:
@@ -113,11 +111,11 @@ def _texts_of(shown: Source) -> dict[str, str] | None:
         for name, path in shown.traces.items():
             if not path.is_file():
                 return {}
-            content = path.read_bytes()
+            content = read_whole(path, MOST_HANDED_OVER)
             if hashlib.sha256(content).hexdigest() != shown.digests.get(name):
                 return {}
             found[name] = content.decode()
-    except OSError:
+    except (OSError, UnreadableError):
         return {}
     except UnicodeDecodeError:
         return None

@@ -104,13 +104,14 @@ def _of_runs(result: Result | SavedResult | ModelResult) -> Source:
         packets=result.packets,
         traces={name: path for name, path, _ in files},
         digests={name: digest for name, _, digest in files},
-        **_resolved(_beside(folder, manifest) or scenario, folder, loaded),
+        **_beside(folder, manifest) if folder and manifest else _resolved(scenario, folder, loaded),
     )
 
 
-def _beside(folder: Path | None, manifest: dict[str, Any]) -> dict[str, Any] | None:
-    """The scenario with its traces from beside the manifest."""
-    return with_traces_beside(folder / "manifest.json", manifest) if folder and manifest.get("traces") else None
+def _beside(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The same of the scenario with its traces from beside the manifest."""
+    with with_traces_beside(folder / "manifest.json", manifest) as (written, base_dir):
+        return _resolved(written, base_dir)
 
 
 def _resolved(scenario: dict[str, Any], folder: Path | None, loaded: _core.Scenario | None = None) -> dict[str, Any]:

@@ -20,15 +20,20 @@ from varicap.traces.fitting.goodness import Curve, Goodness, goodness
 from varicap.traces.fitting.hidden import SLOTS_PER_STATE, Hidden, Law, chosen, fit_hidden
 from varicap.traces.fitting.simulated import intervals
 from varicap.traces.parameters import TraceError
-from varicap.traces.trace import OPPORTUNITY_BITS, OPPORTUNITY_BYTES, Array, Opportunities, Trace
+from varicap.traces.trace import OPPORTUNITY_BITS, OPPORTUNITY_BYTES, Array, Opportunities, Trace, sample_s
 
 __all__ = ["ADEQUATE", "Coverage", "Curve", "Fit", "Goodness", "HeldOut", "Hidden", "fit"]
 
 MOST_STATES = 8
 """States that are tried if nobody says how many."""
 _MOST_GIVEN = 50
+DISTRIBUTION = 0.2
+"""Largest distance of the distributions at which a fit is called adequate: of five levels the best are 0.1 from a
+distribution without steps."""
 ADEQUATE = 0.1
-"""Largest relative error of the effective capacity at which a fit is called adequate."""
+"""Largest error of the effective capacity (relative) and the autocorrelation at which a fit is called adequate."""
+SLOT_S = 0.1
+"""Length of a slot if nobody says [s], and the rows of the trace are not longer."""
 _FEWEST_SLOTS = 2 * SLOTS_PER_STATE
 _MOST_SLOTS = 200_000
 _LEAST_PACKETS, _MOST_PACKETS = 1e-100, 1e100
@@ -70,6 +75,8 @@ class Fit:
     """Size of the packets that slots are counted in [B]."""
     asked_states: int | None = None
     """How many states were asked for; None if the BIC has chosen."""
+    row_s: float | None = None
+    """Usual length of the rows of a log of samples [s]; None where rows begin when the rate changes."""
 
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate / 1e6:.3g}" for rate in self.rates_bps)
@@ -109,8 +116,23 @@ class Fit:
 
     @property
     def is_adequate(self) -> bool:
-        """Whether the effective capacity is within `ADEQUATE` of the trace's, as far as the trace tells."""
-        return self.goodness.error is not None and self.goodness.error <= ADEQUATE
+        """Whether the trace tells its effective capacity, and nothing of the fit has `failed`."""
+        return self.goodness.error is not None and not self.failed
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """In what the fit is not like the trace, as far as the trace tells.
+
+        The effective capacity is to be within `ADEQUATE`, the distribution of the rate within `DISTRIBUTION`, and the
+        autocorrelation within `ADEQUATE` and the error that a trace of this length has itself.
+        """
+        good = self.goodness
+        tests = {
+            "effective capacity": (good.error or 0.0) <= ADEQUATE,
+            "distribution": good.distance <= DISTRIBUTION,
+            "autocorrelation": good.memory_error <= ADEQUATE + good.memory_noise,
+        }
+        return tuple(name for name, passes in tests.items() if not passes)
 
     def capacity(self, law: Literal["slotted", "continuous"] = "slotted") -> dict[str, Any]:
         """The capacity of a link in a scenario.
@@ -156,6 +178,9 @@ class Fit:
             "resolution_bps": self.resolution_bps,
             "held_out": None if self.held_out is None else vars(self.held_out),
             "is_adequate": self.is_adequate,
+            "failed": list(self.failed),
+            "autocorrelation_error": self.goodness.memory_error,
+            "row_s": self.row_s,
             "effective_capacity_error": self.goodness.error,
             "continuous_error": self.goodness.continuous_error,
             "marginal_distance": self.goodness.distance,
@@ -176,7 +201,7 @@ class Fit:
 
 def fit(
     trace: Trace,
-    slot_s: float = 0.1,
+    slot_s: float | None = None,
     states: int | None = None,
     *,
     most_states: int = MOST_STATES,
@@ -192,7 +217,8 @@ def fit(
     trace
         The trace, which is treated as a cycle, as a link does.
     slot_s
-        Length of a slot [s].  Within it the chain keeps its rate: what varies faster is averaged.
+        Length of a slot [s].  Within it the chain keeps its rate: what varies faster is averaged.  If None, 100 ms, or
+        the usual length of the rows of a log of samples, if that is longer: within a row the rate cannot change.
     states
         Number of states; the least BIC if None.
     most_states
@@ -213,6 +239,9 @@ def fit(
     MachineLacksError
         hmmlearn is not there.
     """
+    row_s = sample_s(trace)
+    if slot_s is None:
+        slot_s = max(SLOT_S, row_s or 0.0)
     values, whole = _packets(trace, slot_s, held_out)
     laws: tuple[Law, ...] = ("normal", "poisson") if whole else ("normal",)
     counts = [states] if states is not None else list(range(1, min(most_states, len(values) // SLOTS_PER_STATE) + 1))
@@ -234,6 +263,7 @@ def fit(
         holding_intervals_s=None if holdings is None else holdings * slot_s,
         packet_bytes=packet_bytes,
         asked_states=states,
+        row_s=row_s,
     )
 
 

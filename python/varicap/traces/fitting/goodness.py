@@ -31,6 +31,8 @@ _FEWEST_BLOCKS = 10.0
 _POINTS = 13
 _ROUNDING = 1e-9
 _MOST_LAG_S = 30.0
+_MEMORY_S = 10.0
+"""Longest lag at which autocorrelations are to agree [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,10 @@ class Goodness:
     """By length of a block [s]: effective capacity [b/s] of the continuous chain, at the same delta."""
     continuous_error: float | None = None
     """Its largest relative difference from the trace."""
+    memory_error: float = 0.0
+    """Largest difference of the autocorrelations, up to lags of 10 s."""
+    memory_noise: float = 0.0
+    """Twice the standard error of the trace's autocorrelation, if it is like the chain's.  [bartlett46]"""
 
 
 def goodness(rates_bps: Array, chain: SlottedChain, share: Array, slot_s: float) -> Goodness:
@@ -78,15 +84,19 @@ def goodness(rates_bps: Array, chain: SlottedChain, share: Array, slot_s: float)
     continuous = {block: _of_continuous(held, curve.x, block) for block, curve in effective.items()}
     apart = [float(np.abs(continuous[block] / curve.trace - 1).max()) for block, curve in effective.items()]
     marginal = _marginal(rates_bps, chain, share)
+    memory = _autocorrelation(rates_bps, chain, share, slot_s)
+    near = (memory.x > 0) & (memory.x <= _MEMORY_S)
     return Goodness(
         marginal=marginal,
         distance=float(np.abs(marginal.trace - marginal.fit).max()),
-        autocorrelation=_autocorrelation(rates_bps, chain, share, slot_s),
+        autocorrelation=memory,
         effective=effective,
         error=max(errors, default=None),
         outages=_outages(rates_bps, chain, share, slot_s),
         continuous=continuous,
         continuous_error=max(apart, default=None),
+        memory_error=float(np.abs(memory.trace - memory.fit)[near].max(initial=0.0)),
+        memory_noise=2 * float(np.sqrt((1 + 2 * (memory.fit[1:] ** 2).sum()) / len(rates_bps))),
     )
 
 

@@ -114,5 +114,6 @@ fn buffer(name: String, abr: &AbrConfig, packet: Bytes) -> LinkSpec {
             policing: Vec::new(),
         },
         mean_capacity: abr.first_rate(),
+        draws: false,
     }
 }

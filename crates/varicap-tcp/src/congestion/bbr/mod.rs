@@ -50,6 +50,10 @@ impl Part for BbrConfig {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::Named("bbr".to_owned())
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 /// Its place in the state machine. Its numbers are shown to whoever watches.

@@ -57,6 +57,10 @@ impl Part for Bbr3Config {
     fn on_kernel(&self) -> OnKernel {
         OnKernel::Refused("Linux's `bbr` is version 1 (`congestion = \"bbr\"`): simulator only")
     }
+
+    fn draws(&self) -> bool {
+        true
+    }
 }
 
 /// What an acknowledgement says, as the draft names it (RS, and C where it is of the connection).

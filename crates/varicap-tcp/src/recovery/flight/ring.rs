@@ -1,6 +1,6 @@
 //! Segments in the order of their bytes, numbered from the first one that was ever sent.
 
-use varicap_units::Time;
+use varicap_units::{Time, room};
 
 /// The receiver holds it.
 pub(super) const SACKED: u8 = 1;
@@ -119,16 +119,15 @@ impl Ring {
         self.end += 1;
     }
 
-    /// Makes room for as many segments again, filled with `any`.
+    /// Makes room for as many segments again; the first places are filled with `any`.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, any: Sent) {
-        let mut places = vec![any; (2 * self.places.len()).max(16)];
-        let most = places.len() - 1;
-        for number in self.first..self.end {
-            places[number as usize & most] = self.places[self.place(number)];
+        if self.places.is_empty() {
+            self.places = vec![any; 16];
+        } else {
+            room::double(&mut self.places);
         }
-        self.places = places;
     }
 
     /// The first segment is gone.

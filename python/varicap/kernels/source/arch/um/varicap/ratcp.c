@@ -76,6 +76,13 @@ static void call_event(struct sock *sk, enum tcp_ca_event event)
 	ratcp_event(ctx);
 }
 
+#ifdef HAS_TX_START
+static void call_tx_start(struct sock *sk)
+{
+	call_event(sk, CA_EVENT_TX_START);
+}
+#endif
+
 static u32 call_undo(struct sock *sk)
 {
 	u64 ctx[] = { (u64)sk };
@@ -150,6 +157,9 @@ static int __init ratcp_begin(void)
 	ratcp.ssthresh = call_ssthresh;
 	ratcp.set_state = call_state;
 	ratcp.cwnd_event = call_event;
+#ifdef HAS_TX_START
+	ratcp.cwnd_event_tx_start = call_tx_start;
+#endif
 	ratcp.undo_cwnd = call_undo;
 	ratcp.min_tso_segs = call_segments;
 	ratcp.owner = THIS_MODULE;

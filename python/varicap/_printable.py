@@ -19,3 +19,14 @@ def printable(text: str, *, lines: bool = False) -> str:
     red \u001b[31m, \u202eback\u000a
     """
     return text.translate(_LINES if lines else _ESCAPED)
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception, printable: it may quote what came with a file."""
+    return printable(BaseException.__str__(error), lines=True)
+
+
+class PrintableError(Exception):
+    """What raises with words that may have come with a file; those of the engine get the same `__str__` (errors.rs)."""
+
+    __str__ = text_of
