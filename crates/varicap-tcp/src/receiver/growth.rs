@@ -240,7 +240,7 @@ mod tests {
             growth.on_read(at(61_290 + 40_500), 23 * 1448);
             (growth.rtt, growth.room)
         };
-        // From 20.05 to 61.29 ms timestamps count 41 ms; 2 * 33304 + 16 * 1448, and twice 18704/14600 of that.
+        // From 20 to 61.29 ms timestamps count 41 ms; 2 * 33304 + 16 * 1448, and twice 18704/14600 of that.
         let base = 2 * 33_304 + 16 * 1448;
         assert_eq!(
             grown(BufferGrowth::SpaceAdjust),
@@ -248,6 +248,6 @@ mod tests {
         );
         let read = 33_304;
         let more = 4 * read * (read - 14_480) / 14_480;
-        assert_eq!(grown(BufferGrowth::RcvbufGrow), (Span::from_micros(41_240), 2 * read + more));
+        assert_eq!(grown(BufferGrowth::RcvbufGrow), (Span::from_micros(41_290), 2 * read + more));
     }
 }
