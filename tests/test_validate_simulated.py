@@ -20,6 +20,7 @@ from varicap.engines import kernel as linux
 from varicap.engines import sim
 from varicap.validate import measure, paths, segments, simulated, table
 from varicap.validate.store import FILE
+from varicap.validate.table import state_of
 
 Alter = Callable[[pa.Table], pa.Table]
 
@@ -297,6 +298,9 @@ def test_two_paths_in_simulated_time(cli: Cli, tmp_path: Path) -> None:
     assert read["sides"][1]["clock"] == "simulated"
     rows = [row for row in read["paths"] if row["flow"] in ("reno", "cubic")]
     assert len(rows) == 2 * 2 * 2
-    assert [(row["name"], row["flow"], row["ack"]) for row in rows if row["segments"]["state"] != "identical"] == []
+    # With delayed acknowledgements the receivers' buffers still differ by a segment (docs/validation.md).
+    each = [row for row in rows if row["ack"] == "every"]
+    assert [(row["name"], row["flow"], row["segments"]["first"]) for row in each if state_of(row) != "identical"] == []
+    assert [row["why"] for row in rows if not row["agrees"]] == []
     again = cli(*command[:-4], "--json", "-q")
     assert json.loads(again.stdout)["paths"] == read["paths"], "the same bytes"
