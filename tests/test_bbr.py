@@ -111,7 +111,7 @@ def test_the_first_version_finds_a_policers_rate_and_keeps_to_it() -> None:
         text = PATH.format(control='"bbr"', loss="0 %", recovery="rack").replace("10 Mbit/s", "20 Mbit/s")
         scenario = tomllib.loads(text) | {"duration": "20 s", "warmup": "5 s"}
         scenario["topology"]["dumbbell"]["forward"]["queue"] = queue
-        result = varicap.run(varicap.load(scenario), seeds=2)
+        result = varicap.run(varicap.load(scenario), seeds=10, series=True)
         series = result.flow_series
         gains = [
             gain

@@ -155,11 +155,11 @@ def test_what_takes_too_long_is_said_in_terms_of_the_command() -> None:
 def test_simulations_that_a_design_chooses_have_no_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[object] = []
 
-    def budget_for(_scenario: object, max_memory: str | None, max_time: str | None, **_: object) -> None:
+    def budget(max_memory: str | None, max_time: str | None) -> None:
         limits.extend([max_memory, max_time])
         raise StopIteration
 
-    monkeypatch.setattr("varicap.engines.sim.budget_for", budget_for)
+    monkeypatch.setattr("varicap.engines.sim._core.Budget", budget)
     with pytest.raises(StopIteration):
         confirm(Radio(channel=Channel.good_bad(good_s=0.1, bad_s=0.01)), 16)
     assert limits == [None, None]

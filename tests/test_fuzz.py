@@ -184,7 +184,7 @@ def test_what_breaks_a_worker_is_reported_with_its_command(breaks: str, says: st
     broken.parent.mkdir()
     text = driver.read_text(encoding="utf-8").replace("parents[1]", f"parents[0] / {str(ROOT / 'tools')!r}")
     text = text.replace("HANG_S = 60.0", "HANG_S = 3.0")
-    broken.write_text(text.replace("CASES[kind](", f"exec({breaks!r}) or CASES[kind]("), encoding="utf-8")
+    broken.write_text(text.replace("trials[kind](", f"exec({breaks!r}) or trials[kind]("), encoding="utf-8")
     command = [
         sys.executable,
         str(broken),

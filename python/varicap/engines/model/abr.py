@@ -30,7 +30,7 @@ class RateControl(Together):
         # Without bounds and steps; the first rate ends with the first feedback.
         | table("abr", "rate", "service", "initial")
         # What a sender without fast retransmit has no use for.
-        | table("tcp", "dsack", "limited_transmit", "duplicate_acks", "reduce_once")
+        | table("tcp", "dsack", "sack_list", "limited_transmit", "duplicate_acks", "reduce_once")
     ) | timeout.KEYS
 
     def misfits(self, path: FlowPath) -> Iterator[str]:

@@ -43,7 +43,7 @@ class Sessions(Together):
         | chains.KEYS
         | chains.FEEDBACK
         # What a sender without fast retransmit has no use for.
-        | table("tcp", "dsack", "limited_transmit", "duplicate_acks", "reduce_once")
+        | table("tcp", "dsack", "sack_list", "limited_transmit", "duplicate_acks", "reduce_once")
     ) | timeout.KEYS
 
     def misfits(self, path: FlowPath) -> Iterator[str]:

@@ -21,7 +21,7 @@ _RENO = (
     )
     # How a loss is found and repaired, as Linux does it: the simulator's answers with and without are compared.
     | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight", "check_echo")
-    | table("tcp", "dsack", "limited_transmit", "halving", "reduce_once")
+    | table("tcp", "dsack", "sack_list", "limited_transmit", "halving", "reduce_once")
 )
 _MOST_USED = 0.7
 """Of the capacity, by a flow that random loss limits: above it the queue has a say."""

@@ -37,7 +37,7 @@ class Arq(Together):
         | table("link.loss.rayleigh", "doppler", "threshold_db", "delivered", "oscillators")
         | table("link.loss.states", "delivered", "mean_holding", "jumps", "start")
         | table("tcp", "recovery", "congestion", "congestion.reno.byte_counting", "counting", "halving")
-        | table("tcp", "max_window", "receive_window", "limited_transmit", "dsack", "reduce_once")
+        | table("tcp", "max_window", "receive_window", "limited_transmit", "dsack", "sack_list", "reduce_once")
         # The window of a recovery that is not Tahoe's strains the model anyway.
         | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight", "check_echo")
         # Timeouts are rare.
