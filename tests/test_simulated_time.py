@@ -168,7 +168,7 @@ def test_a_limit_of_time_is_that_of_the_processor() -> None:
 @needs_guests
 def test_what_was_finished_before_a_limit_is_kept(tmp_path: Path) -> None:
     with pytest.raises(StoppedRunsError) as stopped:
-        kernel.run(scenario(duration="20 s"), seeds=50, jobs=1, max_time="8 s", folder=tmp_path)
+        kernel.run(scenario(duration="20 s"), seeds=50, jobs=1, max_time="6 s", folder=tmp_path)
     done = stopped.value.result.runs
     assert 1 <= done < 50
     resumed = kernel.run(scenario(duration="20 s"), seeds=done, jobs=1, folder=tmp_path)

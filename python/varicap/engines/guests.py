@@ -35,8 +35,10 @@ Message = dict[str, Any]
 class Guest:
     """A kernel that runs one replication."""
 
-    def __init__(self, kernel: Kernel, replication: int, request: Request) -> None:
+    def __init__(self, kernel: Kernel, replication: int, request: Request, core: int) -> None:
+        """Start it on a `core`: its processes take turns, and to wake another core takes longer than a turn."""
         self.replication = replication
+        self.core = core
         self.share = 0.0
         self._data = b""
         self._said = os.memfd_create("varicap-guest")
@@ -60,6 +62,8 @@ class Guest:
                 # Ctrl-C is for this process, which ends the guest.
                 process_group=0,
             )
+            with suppress(OSError):  # it has ended already, and says why
+                os.sched_setaffinity(self._process.pid, {core})
         except BaseException:
             for each in (to_guest, self.answers, self._said):
                 os.close(each)
@@ -129,13 +133,17 @@ def serve(
     """
     waiting = list(reversed(replications))
     past_s = 0.0
+    cores = sorted(os.sched_getaffinity(0))
+    first = os.getpid() % len(cores)  # other commands begin with another core
+    cores = cores[first:] + cores[:first]
     guests: dict[int, Guest] = {}
     with selectors.DefaultSelector() as selector:
         try:
             while waiting or guests:
                 while waiting and len(guests) < jobs:
                     replication = waiting.pop()
-                    guest = Guest(kernel, replication, request(replication))
+                    taken = [guest.core for guest in guests.values()]
+                    guest = Guest(kernel, replication, request(replication), min(cores, key=taken.count))
                     guests[guest.answers] = guest
                     selector.register(guest.answers, selectors.EVENT_READ)
                 for key, _ in selector.select(_LOOK_S):

@@ -204,10 +204,10 @@ fn cube_root(cube: u64) -> u64 {
         return libm::cbrt(cube as f64) as u64;
     }
     // A digit of the root has three bits of the cube; from 8 to 63 remain.
-    let digits = (u64::from(cube.ilog2() + 1) * 84 >> 8) - 1;
+    let digits = ((u64::from(cube.ilog2() + 1) * 84) >> 8) - 1;
     let leading = (cube >> (3 * digits)) as usize;
-    let guess = FIRST_GUESS[leading - 8] << digits >> 6;
-    (2 * guess + cube / (guess * (guess - 1))) * 341 >> 10
+    let guess = (FIRST_GUESS[leading - 8] << digits) >> 6;
+    ((2 * guess + cube / (guess * (guess - 1))) * 341) >> 10
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ fn taken(held: &VecDeque<(u64, u64)>, mss: u64) -> u64 {
 
 /// The window for which a buffer of `bytes` has room. Source: `tcp_win_from_space`, whose ratio is one of 256ths.
 fn window_of(bytes: u64, mss: u64) -> u64 {
-    bytes * ((mss << 8) / (mss + OVERHEAD)) >> 8
+    (bytes * ((mss << 8) / (mss + OVERHEAD))) >> 8
 }
 
 #[cfg(test)]

@@ -39,7 +39,8 @@ class Varying(Together):
         | {"tcp.congestion.cubic.alpha = constant", "tcp.congestion.cubic.arithmetic = linux"}
         | {"tcp.congestion.cubic.hertz"}
         | table("tcp.recovery.rack", "reduction", "tail_loss_probe", "frto", "undo", "keep_in_flight", "check_echo")
-        | table("tcp", "dsack", "sack_list", "limited_transmit", "halving", "reduce_once", "congestion.reno.byte_counting")
+        | table("tcp", "dsack", "sack_list", "limited_transmit", "halving", "reduce_once")
+        | {"tcp.congestion.reno.byte_counting"}
     )
 
     def misfits(self, path: FlowPath) -> Iterator[str]:
