@@ -18,7 +18,7 @@ import varicap
 from varicap import kernels
 from varicap.engines import kernel as linux
 from varicap.engines import sim
-from varicap.validate import measure, paths, segments, simulated, table
+from varicap.validate import bench, measure, paths, segments, simulated, table
 from varicap.validate.store import FILE
 from varicap.validate.table import state_of
 
@@ -218,7 +218,7 @@ def test_a_table_resumes_with_the_numbers_and_what_came_of_the_segments(
     lines = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
     assert {line["kernel_digest"] for line in lines if "flows" in line} == {"digest of linux", "digest of other"}
     # The simulator has changed: the kernel's packets are needed once more to compare them.
-    simulate = simulated.simulate
+    simulate = bench.simulate
 
     def otherwise(*arguments: Any, **said: Any) -> Any:
         found = simulate(*arguments, **said)

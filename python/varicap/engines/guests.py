@@ -40,6 +40,7 @@ class Guest:
         self.replication = replication
         self.core = core
         self.share = 0.0
+        self._took_s = 0.0
         self._data = b""
         self._said = os.memfd_create("varicap-guest")
         asks, to_guest = os.pipe()
@@ -100,13 +101,14 @@ class Guest:
 
     def spent(self) -> tuple[float, int]:
         """The processor time that it has taken [s], and its memory [B]."""
-        with suppress(OSError):
+        pages = 0
+        with suppress(OSError, IndexError):  # it has ended: what it had taken before counts
             place = Path(f"/proc/{self._process.pid}")
             children = (place / "task" / place.name / "children").read_text(encoding="ascii").split()
             ticks = sum(_ticks(Path("/proc") / each) for each in (place.name, *children))
+            self._took_s = max(self._took_s, ticks / _TICKS)
             pages = int((place / "statm").read_text(encoding="ascii").split()[1])
-            return ticks / _TICKS, pages * _PAGE
-        return 0.0, 0
+        return self._took_s, pages * _PAGE
 
     def end(self) -> None:
         """End it, if it has not ended."""
@@ -164,18 +166,27 @@ def serve(
                 guest.close()
 
 
-def limits(max_memory: str | None, max_time: str | None) -> Callable[[float, int], None]:
-    """What `serve` is to look at: raises `LimitError` where guests have taken more."""
-    memory = None if max_memory is None else units.size(max_memory)
-    time_s = None if max_time is None else units.seconds(max_time)
+class Limits:
+    """What `serve` is to look at: raises `LimitError` where the guests of several calls have taken more."""
 
-    def look(spent_s: float, used: int) -> None:
-        if time_s is not None and spent_s > time_s:
+    def __init__(self, max_memory: str | None, max_time: str | None) -> None:
+        self._said = max_memory, max_time
+        self._memory = None if max_memory is None else units.size(max_memory)
+        self._time_s = None if max_time is None else units.seconds(max_time)
+        self._before_s = self._spent_s = 0.0
+
+    def go_on(self) -> None:
+        """The next call begins: what was spent before counts."""
+        self._before_s, self._spent_s = self._before_s + self._spent_s, 0.0
+
+    def __call__(self, spent_s: float, used: int) -> None:
+        """Look at the processor time of a call's guests [s], and at the memory of those under way [B]."""
+        self._spent_s = spent_s
+        max_memory, max_time = self._said
+        if self._time_s is not None and self._before_s + spent_s > self._time_s:
             raise _core.LimitError(f"the guests have taken more processor time than --max-time {max_time}")
-        if memory is not None and used > memory:
+        if self._memory is not None and used > self._memory:
             raise _core.LimitError(f"the guests take {used / 1e6:.0f} MB, more than --max-memory {max_memory}")
-
-    return look
 
 
 def _seed(seed: int, replication: int) -> int:

@@ -102,7 +102,7 @@ def run(
             _core.kernel_check(loaded, kernel)
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
-    budget = _core.Budget(max_memory, max_time)
+    budget, limits = _core.Budget(max_memory, max_time), guests.Limits(max_memory, max_time)
     named = small_files(loaded)
     # In real time, runs beside each other would disturb each other.
     workers = 1 if guest is None else jobs or os.cpu_count() or 1
@@ -137,7 +137,8 @@ def run(
         if guest is None:
             messages = _in_real_time(asked, replications, recorded, max_memory, budget)
         else:
-            messages = _in_guests(guest, asked, replications, recorded, workers, guests.limits(max_memory, max_time))
+            limits.go_on()
+            messages = _in_guests(guest, asked, replications, recorded, workers, limits)
         return _collected(loaded, count, messages, report, None if kept is None or is_alone else kept.add, live)
 
     def asked(runs: int) -> Request:
