@@ -35,18 +35,24 @@ def measure(kernel: kernels.Kernel, rate_mbps: float, flows: int, seconds: int) 
     )
     asked = {"scenario": scenario.to_json(), "name": scenario.name, "base_dir": scenario.base_dir, "seed": 1}
     request = asked | {"mode": "stock", "live": False, "series": False, "packets": False}
-    spent: list[tuple[float, int]] = [(0.0, 0)]
-    begun_s: list[float] = []
-    for _, message in guests.serve(kernel, [0], lambda _: request, 1, lambda *one: spent.append(one)):
-        # The first message says that it has booted; what it had taken then is known when the second one comes.
-        if "share" in message and len(begun_s) < 2:
-            begun_s.append(spent[-1][0])
-    took_s = max(time for time, _ in spent) - begun_s[-1]
+    spent: list[tuple[float, int]] = []
+    booted: list[float] = []
+    has_begun = False
+
+    def look(time_s: float, memory: int) -> None:
+        spent.append((time_s, memory))
+        if has_begun and not booted:
+            booted.append(time_s)
+
+    for _, message in guests.serve(kernel, [0], lambda _: request, 1, look):
+        # The first message says that it has booted; what it has taken until then is looked at next.
+        has_begun |= "share" in message
+    took_s = max(time for time, _ in spent) - booted[0]
     return {
         "rate_mbps": rate_mbps,
         "flows": flows,
         "simulated_s": seconds,
-        "boot_cpu_s": begun_s[-1],
+        "boot_cpu_s": booted[0],
         "cpu_s": took_s,
         "simulated_s_per_cpu_s": seconds / max(took_s, 0.01),
         "peak_mb": max(memory for _, memory in spent) / 1e6,
