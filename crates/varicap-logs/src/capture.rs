@@ -52,7 +52,7 @@ impl<'a> Bins<'a> {
         Ok(())
     }
 
-    /// What was counted as rates from `first` on [ns].
+    /// The counted bytes as rates from `first` on [ns].
     pub fn series(
         self,
         wanted: Quantity,
@@ -127,7 +127,7 @@ pub(crate) fn read(
     let mut first = None;
     let is_cut = packets(file, opened, |seen| {
         if !only.takes(&seen) {
-            // What goes back may acknowledge what counts.
+            // A packet that goes back may acknowledge one that counts.
             if wanted == Quantity::Delay {
                 acknowledge(&mut directions, &only, &seen);
             }
@@ -274,7 +274,7 @@ impl Only {
         })
     }
 
-    /// What a packet is counted under.
+    /// The direction under which a packet is counted.
     fn key(&self, seen: &Seen) -> (IpAddr, IpAddr) {
         match self {
             Only::Busiest => (seen.from.0, seen.to.0),
@@ -394,7 +394,7 @@ fn link_header(link: DataLink, data: &[u8]) -> Option<(usize, Option<EtherType>)
     }
 }
 
-/// What of a packet matters; nothing if it is no IP.
+/// The fields of an IP packet that matter; nothing for other packets.
 fn seen(link: DataLink, at: Duration, length: u32, data: &[u8]) -> Option<Seen> {
     let (header, ether_type) = link_header(link, data)?;
     let rest = data.get(header..)?;

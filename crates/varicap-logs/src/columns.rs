@@ -1,4 +1,4 @@
-//! What the user says about columns: `time=0:s,rate=2:Mbit/s`.
+//! Columns as the user describes them: `time=0:s,rate=2:Mbit/s`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::number::{data_unit, loss_unit, rate_unit, time_unit};
 
-/// What a column is.
+/// The quantity that a column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     /// When a row begins.
@@ -70,8 +70,8 @@ pub(crate) struct Said {
     pub unit: Option<String>,
 }
 
-/// What columns are: `time=0:s,rate=2:Mbit/s`. A column is named by its number, from 0, or its name; a unit may be left
-/// out where the name has it.
+/// Columns of a table: `time=0:s,rate=2:Mbit/s`. A column is named by its number, from 0, or its name; a unit may be
+/// left out where the name has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
     pub(crate) said: Vec<Said>,
@@ -84,7 +84,7 @@ impl Columns {
     }
 }
 
-/// What `columns` looks like.
+/// An example of `columns`, for messages.
 const EXPECTED: &str = "columns such as `time=0:s,rate=2:Mbit/s`: time, duration, rate, bytes, packets, delay, rtt or \
                         loss, each with the number of a column, from 0, or its name, and a unit";
 

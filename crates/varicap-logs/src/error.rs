@@ -13,14 +13,14 @@ pub enum LogError {
         line: usize,
         /// The offending text.
         found: String,
-        /// What was expected, and which option would help.
+        /// The expected text, and an option that would help.
         expected: String,
     },
     /// A file that has other things, but not what was wanted, or does not say where.
     Absent {
         /// The file, as it was named.
         file: String,
-        /// What it has, and which option would help.
+        /// The contents of the file, and an option that would help.
         reason: String,
     },
     /// The file as a whole.

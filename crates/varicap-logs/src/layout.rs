@@ -1,4 +1,4 @@
-//! What the lines of a table look like: separators, decimals, a header or none.
+//! The layout of a table's lines: separators, decimals, a header or none.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::number::Decimals;
 /// Rows that are looked at.
 const SAMPLE: usize = 400;
 
-/// What separates fields.
+/// The separator of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Split {
     /// A character; fields may be quoted.

@@ -4,9 +4,9 @@
 //! bytes ──open──► text (unpacked, UTF-8) ──form──► rows (instant, value) ──series──► values that hold, and what was found
 //! ```
 //!
-//! What a file is, is found by its content. What was understood, and what was done about gaps, duplicates and missing
-//! values, is always said ([`Understood`]); where there is more than one way to understand a file, it is refused with an
-//! option that chooses ([`Reading`]).
+//! The form of a file is found by its content. What was understood, and what was done about gaps, duplicates and
+//! missing values, is always said ([`Understood`]); where there is more than one way to understand a file, it is
+//! refused with an option that chooses ([`Reading`]).
 
 mod capture;
 mod columns;
@@ -38,10 +38,10 @@ use std::io::BufRead;
 /// Most rows of a log; each takes 20 bytes of memory while it is read.
 pub const MOST_ROWS: usize = 50_000_000;
 
-/// What is wanted from a log.
+/// The quantity that is wanted from a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// What a link carries [b/s].
+    /// The rate of a link [b/s].
     Rate,
     /// One-way delays [s].
     Delay,
@@ -59,7 +59,7 @@ impl Quantity {
         }
     }
 
-    /// What a field holds, in words.
+    /// The contents of a field, in words.
     pub(crate) fn field(self) -> &'static str {
         match self {
             Quantity::Rate => "a rate, from 0 to 1e18 b/s",

@@ -1,9 +1,9 @@
-//! What the name of a column says it is.
+//! The quantity and the unit that the name of a column says.
 
 use crate::columns::Role;
 use crate::number::{loss_unit, rate_unit, time_unit};
 
-/// What a name says.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Meaning {
     pub role: Role,
@@ -53,7 +53,7 @@ const TIMES: [&str; 17] = [
     "ms",
 ];
 
-/// What a name says; nothing if it is none of ours.
+/// The meaning of a name; nothing if it is none of ours.
 pub(crate) fn meaning(name: &str) -> Option<Meaning> {
     let name = name.trim().trim_matches(['"', '\'']);
     if let Some(unit) = suffixes(name).into_iter().find_map(rate_unit) {

@@ -1,4 +1,4 @@
-//! What the columns of a table are: what the user says, what their names say, or a form that is known.
+//! The meaning of a table's columns: as the user says, as their names say, or that of a known form.
 
 use crate::columns::{Place, Role, Said};
 use crate::instant::{Clock, date, epoch_unit};
@@ -23,7 +23,7 @@ pub(crate) enum Times {
     Ends { origin: i64 },
 }
 
-/// What becomes of the fields of a row.
+/// A plan says how the fields of a row are used.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub times: Times,

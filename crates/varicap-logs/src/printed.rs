@@ -1,4 +1,4 @@
-//! What programs print for people: intervals of iperf, answers to ping.
+//! Output of programs for people: intervals of iperf, answers to ping.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(crate) fn read(
     }
 }
 
-/// Who sends in an interval, from when to when [s], and its rate [b/s].
+/// An interval: its sender, begin and end [s], and rate [b/s].
 struct Interval<'t> {
     who: &'t str,
     from: f64,
@@ -81,7 +81,7 @@ fn iperf(file: &str, opened: Opened<'_>, reading: &Reading) -> Result<Series, Lo
     let mut lines = Lines::new(file, opened.into_bytes());
     while let Some((_, line)) = lines.next()? {
         let Some(found) = interval(&line) else { continue };
-        // What is over is said once more for the whole.
+        // At the end iperf repeats the whole as one interval.
         if line.contains("omitted") || line.contains("sender") || line.contains("receiver") {
             continue;
         }

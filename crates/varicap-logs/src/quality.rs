@@ -1,11 +1,11 @@
-//! What was found wrong in a log, and what was done about it.
+//! Faults of a log, and how each was treated.
 
 use serde::Serialize;
 
 use crate::reading::{Backward, Duplicates, Gaps};
 use crate::{LogError, Quantity, Reading};
 
-/// What was found in a log: counts are zero where there was nothing.
+/// Faults found in a log; a count of zero means none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Quality {
     /// Rows that have become values.
@@ -50,7 +50,7 @@ pub struct Quality {
     pub last_s: Option<f64>,
     /// Rows that are no data, in words.
     pub left_out: Vec<String>,
-    /// What `reading` said is done about each kind of fault, in the order in which they are told.
+    /// The treatment of each kind of fault by `reading`, in the order of the table.
     pub faults: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ impl Quality {
         self.faults = faults;
     }
 
-    /// What was found beside faults.
+    /// Remarks that are no faults.
     pub(crate) fn remarks(&self, wanted: Quantity, reading: &Reading) -> Vec<String> {
         let mut said = self.left_out.clone();
         if let Some(most) = reading.clip.filter(|_| self.clipped > 0) {

@@ -9,19 +9,19 @@ use crate::Columns;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reading {
-    /// What the columns are; by their names and what they hold if not given.
+    /// The columns; by their names and contents if not given.
     pub columns: Option<Columns>,
     /// Time from row to row where no column has one.
     pub every: Option<Span>,
     /// Of a capture: the addresses whose packets count, `SOURCE > DESTINATION`, or `all`.
     pub only: Option<String>,
-    /// What holds where rows are missing.
+    /// The value that holds where rows are missing.
     pub gaps: Gaps,
     /// Which of several rows of the same instant counts.
     pub duplicates: Duplicates,
-    /// What becomes of rows that are earlier than the one before.
+    /// The treatment of rows that are earlier than the one before.
     pub backward: Backward,
-    /// What becomes of rows that cannot be read.
+    /// The treatment of rows that cannot be read.
     pub unreadable: Unreadable,
     /// The greatest rate: greater ones become this one.
     pub clip: Option<Rate>,
@@ -33,7 +33,7 @@ pub struct Reading {
     pub strict: bool,
 }
 
-/// What holds where rows, or the values of rows, are missing.
+/// The value that holds where rows, or values of rows, are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
@@ -61,7 +61,7 @@ pub enum Duplicates {
     Refuse,
 }
 
-/// What becomes of rows that are earlier than the one before.
+/// The treatment of rows that are earlier than the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backward {
@@ -76,7 +76,7 @@ pub enum Backward {
     Append,
 }
 
-/// What becomes of rows that cannot be read.
+/// The treatment of rows that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unreadable {

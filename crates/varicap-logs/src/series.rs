@@ -26,7 +26,7 @@ pub struct Series {
     pub values: Vec<f64>,
     /// How long it is; nothing for a single value.
     pub length: Option<Span>,
-    /// What was understood.
+    /// The understood form, columns and faults.
     pub understood: Understood,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Rows<'a> {
     lines: Vec<u32>,
     /// How many rows the last instant has had.
     alike: u32,
-    /// What is added to instants, since a recording begins anew.
+    /// An offset added to instants, since a recording begins anew.
     shift: i64,
     is_sorted: bool,
     pub quality: Quality,
@@ -293,7 +293,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// What is far beyond the other values, and cutting it.
+    /// Counts values far beyond the others, and cuts them where `clip` says so.
     fn clip(&mut self) {
         let greatest = self.values.iter().enumerate().max_by(|one, other| one.1.total_cmp(other.1));
         if let Some((row, greatest)) = greatest {

@@ -20,14 +20,14 @@ pub(crate) const MARKUP: &str = "is a document in XML or HTML, which is no serie
 /// The bytes of a log.
 pub type Bytes<'a> = Box<dyn BufRead + 'a>;
 
-/// What a log is, by how it begins.
+/// The form of a log, by how it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// pcap or pcapng.
     Capture,
     /// JSON, or lines of it.
     Json,
-    /// What a program printed for people: ping, iperf.
+    /// Output of a program for people: ping, iperf.
     Printed,
     /// XML or HTML.
     Markup,
@@ -74,7 +74,7 @@ fn peek<'a>(mut bytes: impl BufRead + 'a) -> io::Result<(Vec<u8>, Bytes<'a>)> {
 }
 
 impl<'a> Opened<'a> {
-    /// What it is.
+    /// The form of the log.
     pub(crate) fn kind(&self) -> Kind {
         const CAPTURES: [[u8; 4]; 5] = [
             [0xa1, 0xb2, 0xc3, 0xd4],

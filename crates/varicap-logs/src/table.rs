@@ -15,7 +15,7 @@ use crate::{LogError, Quantity, Reading};
 const DAY: i64 = 86_400_000_000_000;
 /// Rows at the end that are no data, at most.
 const FOOTER: usize = 20;
-/// What an opportunity carries [bit].
+/// The size of a delivery opportunity [bit].
 const OPPORTUNITY_BITS: f64 = 12_000.0;
 
 /// Reads a table.
@@ -75,7 +75,7 @@ struct Pass<'a> {
     plan: &'a Plan,
     /// Where the next row begins, if columns do not say [ns].
     now: i64,
-    /// What times of day are to be moved by [ns].
+    /// An offset of times of day, after midnight [ns].
     days: i64,
     before: Option<i64>,
     /// Lines without a time, which may be the last ones.

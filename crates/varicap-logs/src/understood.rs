@@ -1,4 +1,4 @@
-//! What was understood of a log, in one sentence and in numbers.
+//! A log as it was understood, in one sentence and in numbers.
 
 use serde::Serialize;
 
@@ -6,32 +6,32 @@ use crate::instant::written;
 use crate::quality::{brief, count};
 use crate::{Quality, Quantity, Reading};
 
-/// What was understood of a log.
+/// A log as it was understood.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Understood {
-    /// What kind of file it is: `table`, `Pensieve`, `iperf3`, `capture`, …
+    /// The kind of file: `table`, `Pensieve`, `iperf3`, `capture`, …
     pub form: String,
     /// When it begins, if its times are since 1970.
     pub start: Option<String>,
     /// How long it is [s]; nothing for a single row.
     pub duration_s: Option<f64>,
-    /// What was taken from where.
+    /// The column from which each quantity was taken.
     pub taken: String,
-    /// What its numbers are worth, beside what was found wrong: a lower bound.
+    /// A caution about all of its numbers, such as a lower bound.
     pub caveat: Option<String>,
-    /// What was found wrong.
+    /// Faults of the log.
     pub quality: Quality,
     /// All of it in a sentence.
     pub sentence: String,
 }
 
-/// What a reader of a form knows, before the series is put together.
+/// Facts that a form's reader knows before the series is put together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Form {
     pub name: String,
     pub taken: String,
     pub caveat: Option<String>,
-    /// What one row is: `row`, `interval`, `packet`.
+    /// The word for one row: `row`, `interval`, `packet`.
     pub row: &'static str,
 }
 

@@ -18,13 +18,13 @@ pub struct Traced<V = Rate> {
     pub timeline: Arc<Timeline<V>>,
     /// Where a run begins.
     pub offset: TraceOffset,
-    /// What its file was found to be, where a reader of results should know: its faults, and what was done about them.
+    /// Faults of its file and their treatment, where a reader of results should know.
     pub said: Option<Arc<str>>,
 }
 
 impl<V: Copy> Traced<V> {
-    /// What is `wanted` from `file`, as `reading` says, each value as `value_of` makes it; an `offset` later than its end
-    /// is refused.
+    /// The quantity that is `wanted` from `file`, as `reading` says, each value as `value_of` makes it; an `offset`
+    /// later than its end is refused.
     pub(crate) fn read(
         file: &str,
         (wanted, reading): (Quantity, &Reading),
@@ -70,16 +70,16 @@ pub(crate) fn read_values<V: Copy>(
     Ok(timeline(series, repeat, value_of))
 }
 
-/// The table of a trace in a scenario: the keys that those of rates, delays and losses have in common, beside keys of its
-/// own; and whether one like it draws random numbers.
+/// The table of a trace in a scenario: the keys that those of rates, delays and losses have in common, beside keys of
+/// its own; and whether one like it draws random numbers.
 macro_rules! traced_config {
     ($(#[$doc:meta])* $Name:ident { $($(#[$own_doc:meta])* $own:ident: $Own:ty,)* }, draws: $draws:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $Name {
-            /// The file, relative to the scenario's folder. What it is, is found by its content: a table of any separator,
-            /// JSON of iperf3 and others, a capture; gzip or not.
+            /// The file, relative to the scenario's folder. What it is, is found by its content: a table of any
+            /// separator, JSON of iperf3 and others, a capture; gzip or not.
             pub file: String,
             /// After its last row, which holds as long as the one before it, the trace begins again; otherwise its last
             /// value stays. Default: true.
@@ -88,31 +88,31 @@ macro_rules! traced_config {
             /// Where in the trace a run begins: a time, or `random`. Default: 0 s.
             #[serde(default)]
             pub offset: TraceOffset,
-            /// What its columns are, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`,
+            /// Its columns, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`,
             /// `delay`, `rtt` or `loss`, each with the number of a column, from 0, or its name, and a unit. Default: by
             /// their names and what they hold.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub columns: Option<varicap_logs::Columns>,
-            /// Time from row to row where no column has one; of a capture, over which packets are counted. Default: as the
-            /// file has it; 100 ms for captures.
+            /// Time from row to row where no column has one; of a capture, over which packets are counted. Default: as
+            /// the file has it; 100 ms for captures.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub every: Option<varicap_units::Span>,
             /// Of a file with several directions or series: which one. Of a capture: `all`, or addresses, `10.0.0.1 >
             /// 10.0.0.2:443`. Default: a capture's busiest direction.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub only: Option<String>,
-            /// What holds where rows, or values, are missing: the value before (`hold`), or a rate of zero (`outage`); or
+            /// The value where rows, or values, are missing: the one before (`hold`), or a rate of zero (`outage`); or
             /// `refuse`. Default: hold.
             #[serde(default)]
             pub gaps: varicap_logs::Gaps,
             /// Which of several rows of one instant counts: `last`, `first`, their `mean`; or `refuse`. Default: last.
             #[serde(default)]
             pub duplicates: varicap_logs::Duplicates,
-            /// What becomes of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
-            /// recording. Default: refuse.
+            /// The treatment of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as
+            /// another recording. Default: refuse.
             #[serde(default)]
             pub backward: varicap_logs::Backward,
-            /// What becomes of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse.
+            /// The treatment of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse.
             #[serde(default)]
             pub unreadable: varicap_logs::Unreadable,
             /// How long the last row lasts. Default: as long as the one before it.
@@ -132,7 +132,7 @@ macro_rules! traced_config {
         }
 
         impl $Name {
-            /// What a scenario says that names the file alone.
+            /// A scenario's table that names the file alone.
             pub fn named(file: &str) -> $Name {
                 $Name {
                     file: file.to_owned(),

@@ -877,16 +877,16 @@ number of a column, from 0, or its name, and a unit.
 """
 
 Gaps: TypeAlias = Literal["hold", "outage", "refuse"]
-"""What holds where rows, or the values of rows, are missing."""
+"""The value that holds where rows, or values of rows, are missing."""
 
 Duplicates: TypeAlias = Literal["last", "first", "mean", "refuse"]
 """Which of several rows of the same instant counts."""
 
 Backward: TypeAlias = Literal["refuse", "sort", "drop", "append"]
-"""What becomes of rows that are earlier than the one before."""
+"""The treatment of rows that are earlier than the one before."""
 
 Unreadable: TypeAlias = Literal["refuse", "skip"]
-"""What becomes of rows that cannot be read."""
+"""The treatment of rows that cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -912,8 +912,8 @@ class Trace(Part):
     offset: TraceOffset = At("0 s")
     """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
     columns: Columns | None = None
-    """What its columns are, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`,
-    `rtt` or `loss`, each with the number of a column, from 0, or its name, and a unit.
+    """Its columns, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`, `rtt` or
+    `loss`, each with the number of a column, from 0, or its name, and a unit.
 
     Default: by their names and what they hold.
     """
@@ -928,21 +928,20 @@ class Trace(Part):
     Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
     """
     gaps: Gaps = "hold"
-    """What holds where rows, or values, are missing: the value before (`hold`), or a rate of zero (`outage`); or
-    `refuse`.
+    """The value where rows, or values, are missing: the one before (`hold`), or a rate of zero (`outage`); or `refuse`.
 
     Default: hold.
     """
     duplicates: Duplicates = "last"
     """Which of several rows of one instant counts: `last`, `first`, their `mean`; or `refuse`. Default: last."""
     backward: Backward = "refuse"
-    """What becomes of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
+    """The treatment of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
     recording.
 
     Default: refuse.
     """
     unreadable: Unreadable = "refuse"
-    """What becomes of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
+    """The treatment of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
     last: Span | None = None
     """How long the last row lasts. Default: as long as the one before it."""
     resample: Span | None = None
@@ -1296,8 +1295,8 @@ class TraceDelay(Part):
     offset: TraceOffset = At("0 s")
     """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
     columns: Columns | None = None
-    """What its columns are, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`,
-    `rtt` or `loss`, each with the number of a column, from 0, or its name, and a unit.
+    """Its columns, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`, `rtt` or
+    `loss`, each with the number of a column, from 0, or its name, and a unit.
 
     Default: by their names and what they hold.
     """
@@ -1312,21 +1311,20 @@ class TraceDelay(Part):
     Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
     """
     gaps: Gaps = "hold"
-    """What holds where rows, or values, are missing: the value before (`hold`), or a rate of zero (`outage`); or
-    `refuse`.
+    """The value where rows, or values, are missing: the one before (`hold`), or a rate of zero (`outage`); or `refuse`.
 
     Default: hold.
     """
     duplicates: Duplicates = "last"
     """Which of several rows of one instant counts: `last`, `first`, their `mean`; or `refuse`. Default: last."""
     backward: Backward = "refuse"
-    """What becomes of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
+    """The treatment of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
     recording.
 
     Default: refuse.
     """
     unreadable: Unreadable = "refuse"
-    """What becomes of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
+    """The treatment of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
     last: Span | None = None
     """How long the last row lasts. Default: as long as the one before it."""
     resample: Span | None = None
@@ -1913,8 +1911,8 @@ class TraceLoss(Part):
     offset: TraceOffset = At("0 s")
     """Where in the trace a run begins: a time, or `random`. Default: 0 s."""
     columns: Columns | None = None
-    """What its columns are, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`,
-    `rtt` or `loss`, each with the number of a column, from 0, or its name, and a unit.
+    """Its columns, such as `time=0:s,rate=2:Mbit/s`: `time`, `duration`, `rate`, `bytes`, `packets`, `delay`, `rtt` or
+    `loss`, each with the number of a column, from 0, or its name, and a unit.
 
     Default: by their names and what they hold.
     """
@@ -1929,21 +1927,20 @@ class TraceLoss(Part):
     Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
     """
     gaps: Gaps = "hold"
-    """What holds where rows, or values, are missing: the value before (`hold`), or a rate of zero (`outage`); or
-    `refuse`.
+    """The value where rows, or values, are missing: the one before (`hold`), or a rate of zero (`outage`); or `refuse`.
 
     Default: hold.
     """
     duplicates: Duplicates = "last"
     """Which of several rows of one instant counts: `last`, `first`, their `mean`; or `refuse`. Default: last."""
     backward: Backward = "refuse"
-    """What becomes of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
+    """The treatment of rows that are earlier than the one before: `refuse`, `sort`, `drop`, or `append` as another
     recording.
 
     Default: refuse.
     """
     unreadable: Unreadable = "refuse"
-    """What becomes of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
+    """The treatment of rows that cannot be read: `refuse`, or `skip`, as missing. Default: refuse."""
     last: Span | None = None
     """How long the last row lasts. Default: as long as the one before it."""
     resample: Span | None = None
