@@ -20,7 +20,6 @@ from patience import HANG_S  # noqa: E402
 from pretended_kernel import Change, Kernel  # noqa: E402
 from real_time import unless_busy  # noqa: E402
 
-from varicap import kernels  # noqa: E402
 from varicap.engines import kernel as linux  # noqa: E402
 from varicap.validate import measure  # noqa: E402
 
@@ -164,6 +163,6 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernel]:
         monkeypatch.setattr(linux, "run", pretended.run)
         return pretended
 
-    monkeypatch.setattr(kernels, "installed", list)
+    monkeypatch.setattr("varicap.kernels.store.installed", list)
     monkeypatch.setattr(measure, "_refused", lambda: {"cubic": "not here", "ratcp": "no root"})
     return put

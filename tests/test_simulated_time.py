@@ -194,6 +194,23 @@ def test_an_executable_that_is_no_kernel_is_an_error(tmp_path: Path, monkeypatch
         kernel.run(scenario(), seeds=1)
 
 
+@pytest.mark.parametrize(("built", "wanted"), [(True, [7, 7]), (False, [7, None])])
+def test_compare_repeats_the_kernel_in_simulated_time_only(
+    built: bool, wanted: list[int | None], fixed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven minutes in real time are what nobody asked for."""
+    asked: list[int | None] = []
+
+    def run(*_: object, seeds: int | None, **__: object) -> None:
+        asked.append(seeds)
+        raise NotApplicableError("asked")
+
+    monkeypatch.setattr("varicap.kernels.store.installed", lambda: [object()] if built else [])
+    monkeypatch.setattr("varicap.engines.run", run)
+    varicap.compare(fixed, only=("sim", "kernel"), seeds=7)
+    assert asked == wanted
+
+
 def test_without_a_kernel_the_one_command_is_said(cli: Cli, fixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(fixed.parent / "nothing"))
     with pytest.raises(MachineLacksError, match="`varicap kernel build`"):

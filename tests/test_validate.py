@@ -23,7 +23,6 @@ from patience import HANG_S, until
 from pretended_kernel import SAME, Change, Kernel, faulty, rows_of, scaled
 
 import varicap
-from varicap import kernels
 from varicap.cli.validate import kernel as command
 from varicap.engines import kernel as linux
 from varicap.errors import MachineLacksError
@@ -414,7 +413,7 @@ def test_a_machine_without_namespaces_is_refused_with_the_reason(monkeypatch: py
     probed = [("network namespaces", "Operation not permitted", "be root"), ("ratcp in the kernel", None, "")]
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(linux, "probe", lambda: probed)
-    monkeypatch.setattr(kernels, "installed", list)
+    monkeypatch.setattr("varicap.kernels.store.installed", list)
     with pytest.raises(MachineLacksError, match="no network namespaces: Operation not permitted; be root"):
         varicap.validate.kernel(["slow"])
 
@@ -423,7 +422,7 @@ def test_without_root_there_is_no_ratcp(monkeypatch: pytest.MonkeyPatch) -> None
     probed = [("network namespaces", None, ""), ("ratcp in the kernel", "no BPF", "be root")]
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(linux, "probe", lambda: probed)
-    monkeypatch.setattr(kernels, "installed", list)
+    monkeypatch.setattr("varicap.kernels.store.installed", list)
     monkeypatch.setattr(linux, "run", Kernel().run)
     found = varicap.validate.kernel(["slow"], quick=True)
     assert {row["flow"] for row in found.rows} == {"reno", "cubic"}

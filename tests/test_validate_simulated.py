@@ -54,7 +54,7 @@ def guests(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Guests]:
         pretended = Guests(**alter)
         monkeypatch.setattr(linux, "run", pretended.run)
         monkeypatch.setattr(kernels, "find", pretended.find)
-        monkeypatch.setattr(kernels, "installed", lambda: [pretended.find()])
+        monkeypatch.setattr("varicap.kernels.store.installed", lambda: [pretended.find()])
         return pretended
 
     return put

@@ -257,7 +257,7 @@ def _say_which_clock(clock: Clock | None, kernel_name: str | None, *, is_alone: 
     """Say that a run is in real time, and how it need not be."""
     from varicap import kernels
 
-    if clock is Clock.simulated or kernel_name is not None or (clock is None and kernels.installed()):
+    if kernels.is_simulated(clock, kernel_name):
         return
     how = (
         ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import varicap._core as _core
-from varicap import engines
+from varicap import engines, kernels
 from varicap.engines import ENGINES, Engine
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.model import ModelResult
@@ -107,7 +107,7 @@ def compare(
     options: dict[Engine, dict[str, Any]] = {
         "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress, **limits},
         "kernel": {
-            "seeds": None if clock == "real" else seeds,
+            "seeds": seeds if kernels.is_simulated(clock, kernel_name) else None,
             "series": "first",
             "kernel": kernel,
             "clock": clock,

@@ -167,13 +167,7 @@ def run(
 
 def _guest(clock: Clock | None, name: str | None) -> kernels.Kernel | None:
     """The kernel for simulated time; none if the time is to be real."""
-    if clock == "real":
-        if name is not None:
-            raise ValueError(f"in real time the kernel is the one that runs here, not {name!r}")
-        return None
-    if clock not in (None, "simulated"):
-        raise ValueError(f"the clock is simulated or real, not {clock!r}")
-    return None if clock is None and name is None and not kernels.installed() else kernels.find(name)
+    return kernels.find(name) if kernels.is_simulated(clock, name) else None
 
 
 @contextmanager

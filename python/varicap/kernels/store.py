@@ -164,6 +164,18 @@ def find(name: str | None = None) -> Kernel:
     return chosen[0]
 
 
+def is_simulated(clock: str | None, name: str | None = None) -> bool:
+    """Whether time is simulated: as `clock` says; else if a kernel is named, or was built here.
+
+    Raises ``ValueError`` where `clock` is neither ``simulated`` nor ``real``, and for a named kernel in real time.
+    """
+    if clock not in (None, "simulated", "real"):
+        raise ValueError(f"the clock is simulated or real, not {clock!r}")
+    if clock == "real" and name is not None:
+        raise ValueError(f"in real time the kernel is the one that runs here, not {name!r}")
+    return clock != "real" and (clock == "simulated" or name is not None or bool(installed()))
+
+
 def remove(name: str) -> list[Path]:
     """Delete the kernels of that name, unfinished ones, too, and unpacked sources of theirs; gives their folders."""
     folders = [path for path in _folders() if path.name == name or path.name.rpartition("-")[0] == name]

@@ -144,9 +144,7 @@ def sides_of(clock: linux.Clock | None = None, names: str | Sequence[str] | None
         raise ValueError(f"one kernel is compared with the simulator, or two with each other, not {len(called)}")
     if len(set(called)) < len(called):
         raise ValueError(f"the kernel {called[0]} is not compared with itself")
-    if clock == "real" and called:
-        raise ValueError(f"in real time the kernel is the one that runs here, not {called[0]!r}")
-    if clock == "real" or (clock is None and not called and not kernels.installed()):
+    if not kernels.is_simulated(clock, called[0] if called else None):
         return SIM, real_kernel()
     if len(called) == 2:
         first, second = (kernels.find(name) for name in called)
