@@ -10,6 +10,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,22 @@ def _needed(source: str, modules: set[str]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
     return (found & modules) - {"varicap"}
+
+
+def test_a_name_is_public_at_its_home_and_in_one_more_place_at_most(files: dict[str, str]) -> None:
+    """The reference could not tell which of two doors is the name's own."""
+    doors: dict[tuple[str, str], list[str]] = {}
+    for path in files:
+        places = path.removesuffix(".py").removesuffix("/__init__").split("/")
+        if any(place.startswith("_") for place in places):
+            continue
+        module = ".".join(["varicap", *places])
+        here = import_module(module)
+        for name in getattr(here, "__all__", ()):
+            home = getattr(getattr(here, name), "__module__", module)
+            if home != module:
+                doors.setdefault((home, name), []).append(module)
+    assert not {name: places for name, places in doors.items() if len(places) > 1}
 
 
 @pytest.mark.parametrize("listing", sorted(ROOT.glob("crates/*/tests/all.rs")), ids=lambda path: path.parts[-3])

@@ -22,8 +22,9 @@ import varicap
 from varicap import _core, explore
 from varicap.report.web import page as pages
 from varicap.report.web.toml import to_toml
+from varicap.results import FolderError
 from varicap.results.manifest import values_sha256
-from varicap.results.saved import FolderError, SavedResult, read
+from varicap.results.saved import SavedResult, read
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,9 @@ import varicap._core as _core
 from varicap._files import sha256
 from varicap.engines.replay import replay
 from varicap.report import page
+from varicap.results import FolderError
 from varicap.results.manifest import FILES, ManifestError
-from varicap.results.saved import FolderError, SavedResult
+from varicap.results.saved import SavedResult
 
 Edit = Callable[[dict[str, Any]], Any]
 

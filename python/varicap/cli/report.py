@@ -45,7 +45,7 @@ def report(
 ) -> None:
     """Write one HTML page: summary, the path, series that zoom, distributions or the charts of a sweep."""
     from varicap.report import page
-    from varicap.results.saved import FolderError
+    from varicap.results import FolderError
 
     if output is not None:
         check_file(output)
@@ -94,7 +94,7 @@ def plot(
     quiet: Quiet = False,
 ) -> None:
     """Draw a figure for a paper or a talk: runs over time and together, or a study with intervals."""
-    from varicap.results.saved import FolderError
+    from varicap.results import FolderError
 
     if output.suffix.removeprefix(".").lower() not in _FORMATS:
         raise typer.BadParameter(f"`{output}` does not end in .{', .'.join(_FORMATS)}", param_hint="--output")
@@ -141,7 +141,7 @@ def table(
 
     from varicap.report.formats import FORMATS
     from varicap.report.table import titled
-    from varicap.results.saved import FolderError
+    from varicap.results import FolderError
 
     if format_ is None and output is not None:
         format_ = {".tex": "latex", ".md": "markdown"}.get(output.suffix)
@@ -182,8 +182,9 @@ def export(
     ] = True,
 ) -> None:
     """Write a run as iperf3's JSON, ns-3's FlowMonitor XML or the link log of Mahimahi."""
+    from varicap.results import FolderError
     from varicap.results import export as shapes
-    from varicap.results.saved import FolderError, SavedResult, read
+    from varicap.results.saved import SavedResult, read
 
     one_of("shape", to, ["iperf3", "flowmonitor", "mahimahi"])
     if output is not None:
@@ -214,7 +215,8 @@ def _write(text: str, output: Path | None) -> None:
 def _tables(folder: Path, differ: bool, against: str | None) -> "list[tuple[str, Sequence[str], list[list[str]]]]":
     """Title, headings and rows of the tables of a folder."""
     from varicap.report import differences, points, table
-    from varicap.results.saved import FolderError, read
+    from varicap.results import FolderError
+    from varicap.results.saved import read
     from varicap.results.study import Study
 
     found = read(folder)
@@ -234,7 +236,8 @@ def _tables(folder: Path, differ: bool, against: str | None) -> "list[tuple[str,
 
 
 def _figure(folder: Path, looks: "Looks") -> "Figure":
-    from varicap.results.saved import FolderError, read
+    from varicap.results import FolderError
+    from varicap.results.saved import read
 
     found = read(folder)
     try:

@@ -27,7 +27,7 @@ from varicap.results.summary import KINDS, blocks_of
 from varicap.results.tables import Recorded
 from varicap.results.unpacked import read_parquet
 
-__all__ = ["FolderError", "SavedResult", "manifest_of", "read"]
+__all__ = ["SavedResult", "manifest_of", "read"]
 
 
 @dataclass(frozen=True, repr=False)

@@ -29,12 +29,13 @@ from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import InterruptedSweep
 from varicap.results.manifest import host, software
+from varicap.results.pieces import StudyError
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import Point, Tables, widest
 from varicap.statistics.progress import Progress, shown
 from varicap.study.axes import Axis, Design, DesignError, axes_of, points
 from varicap.study.budget import Limits, check
-from varicap.study.store import Folder, StudyError
+from varicap.study.store import Folder
 from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
 
 if TYPE_CHECKING:

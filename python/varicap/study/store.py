@@ -17,13 +17,13 @@ from typing import Any
 import pyarrow as pa
 
 from varicap._folders import as_json, parsed
-from varicap.results.pieces import Pieces, StudyError, reported
+from varicap.results.pieces import Pieces, reported
 from varicap.results.shapes import fault_of_schema
 from varicap.results.study import Study
 from varicap.results.summary import KINDS, Point, Tables
 from varicap.results.tables import parquet
 
-__all__ = ["Folder", "StudyError", "pack", "unpack"]
+__all__ = ["Folder", "pack", "unpack"]
 
 _POINTS = "points.json"
 

@@ -17,10 +17,11 @@ import varicap._core as _core
 from varicap._files import sha256
 from varicap._printable import PrintableError
 from varicap.parts import policies
+from varicap.results.pieces import StudyError
 from varicap.results.summary import KINDS, Point
 from varicap.results.tables import arrow
 from varicap.study.budget import NO_LIMITS, Limits, named
-from varicap.study.store import StudyError, pack
+from varicap.study.store import pack
 
 
 class WorkersError(PrintableError):

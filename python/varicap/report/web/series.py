@@ -14,7 +14,7 @@ from varicap.report.table import bottlenecks, significant
 from varicap.report.waiting import waiting_ms
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
 from varicap.report.web.source import Source
-from varicap.results.saved import FolderError
+from varicap.results import FolderError
 
 MOST_FLOWS = 12
 """Flows that are drawn; the tables have them all."""

@@ -11,9 +11,10 @@ import pyarrow as pa
 import varicap._core as _core
 from varicap.engines.model import ModelResult
 from varicap.engines.scenarios import load
+from varicap.results import FolderError
 from varicap.results.manifest import describe, with_traces_beside
 from varicap.results.result import Result
-from varicap.results.saved import FolderError, SavedResult, manifest_of, read
+from varicap.results.saved import SavedResult, manifest_of, read
 from varicap.results.study import Study
 
 Reportable: TypeAlias = Result | SavedResult | ModelResult | Study | str | Path
