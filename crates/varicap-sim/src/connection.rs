@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use varicap_engine::{Application, NodeId, Offer, Opening};
 use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Place, Receiver, Segment, Sender};
-use varicap_units::{Bytes, Span, Stream, Time};
+use varicap_units::{Span, Stream, Time};
 
 use crate::foresight;
 use crate::packet::{Label, Packet};
@@ -71,17 +71,12 @@ pub struct Connection {
     /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held
     /// back.
     pub release: Time,
-    /// When it is woken, apart from an answer that is held back: kept here too, since a timer moves with every packet and
-    /// hardly ever forward.
-    pub wake: Time,
     /// Its number in the group; none if it carries a transfer that has arrived, or relays such a transfer.
     pub member: Option<u32>,
     /// Index of its meter.
     pub meter: u32,
     /// Index of the meter that counts its round trips.
     pub rtt_meter: u32,
-    /// The congestion window that its meter was told of last; zero before that.
-    pub shown_cwnd: Bytes,
     /// Where its data and its acknowledgements set out, once it has a slot.
     first_nodes: [NodeId; 2],
     bare_packets: [Packet; 2],
@@ -118,11 +113,9 @@ impl Connection {
             is_relayed: false,
             relay: None,
             release: Time::NEVER,
-            wake: Time::NEVER,
             buffer: None,
             first_nodes: [NodeId::numbered(0); 2],
             bare_packets: [Packet::new(Label::default()); 2],
-            shown_cwnd: Bytes::ZERO,
             jitter: None,
         }
     }
@@ -242,21 +235,11 @@ impl Connection {
         self.release.is_never() || self.release <= now || self.sender.poll_at() <= now
     }
 
-    /// Whether it is woken at `now` to answer acknowledgements, and to do nothing else: no timer has run out.
-    #[inline(always)]
-    pub fn only_answers(&self, now: Time) -> bool {
-        self.is_open() && self.release == now && self.wake > now && self.app.poll_at() > now
-    }
-
     /// Whether it is woken at `now` for its sender alone: neither its application nor its receiver is due, and no answer is
     /// held back.
-    #[inline(always)]
+    #[inline]
     pub fn wakes_sender(&self, now: Time) -> bool {
-        self.is_open()
-            && self.wake == now
-            && self.release.is_never()
-            && self.app.poll_at() > now
-            && !self.receiver.is_due(now)
+        self.is_open() && self.release.is_never() && self.app.poll_at() > now && !self.receiver.is_due(now)
     }
 
     /// The round trips that its sender has measured.
@@ -298,14 +281,8 @@ impl Connection {
         (is_any, ends)
     }
 
-    /// As [`Connection::poll_at`], or earlier: then its sender has only put a timer off.
-    #[inline]
-    pub fn wake_by(&mut self) -> Time {
-        self.sender.wake_by().min(self.receiver.poll_at()).min(self.app.poll_at())
-    }
-
     /// The instant at which one of its parts is to be polled, apart from an answer that is held back.
-    #[cfg(debug_assertions)]
+    #[inline]
     pub fn poll_at(&self) -> Time {
         self.sender.poll_at().min(self.receiver.poll_at()).min(self.app.poll_at())
     }

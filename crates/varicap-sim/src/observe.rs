@@ -133,14 +133,9 @@ impl Observer {
 
     /// Samples the sender's window, which may have changed.
     #[inline]
-    pub(crate) fn on_window(&mut self, connection: &mut Connection, now: Time) {
-        let cwnd = connection.sender.cwnd();
-        if cwnd == connection.shown_cwnd {
-            return;
-        }
-        connection.shown_cwnd = cwnd;
+    pub(crate) fn on_window(&mut self, connection: &Connection, now: Time) {
         if connection.is_single() {
-            self.flows[connection.meter as usize].on_cwnd(now, cwnd);
+            self.flows[connection.meter as usize].on_cwnd(now, connection.sender.cwnd());
         }
     }
 

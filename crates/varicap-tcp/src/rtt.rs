@@ -153,15 +153,6 @@ impl RttEstimator {
         self.rule.deadline(now, wait).max(now + Span::from_nanos(1))
     }
 
-    /// No probe of a tail is due sooner that is set now, where no segment in flight left more than `age` ago and no RTO is
-    /// shorter than `rto`.
-    #[inline]
-    pub(crate) fn soonest_probe(&self, now: Time, age: Span, rto: Span) -> Time {
-        // Without a sample SRTT is zero.
-        let twice = Span::from_nanos(2 * (self.smooth.srtt8 >> 3) * self.rule.unit());
-        now + (twice + self.rule.probe_slack()).min(rto.saturating_sub(age))
-    }
-
     /// As `least_rto`, by what has been measured.
     #[inline]
     pub(crate) fn soonest_rto(&self) -> Span {

@@ -45,8 +45,8 @@ impl World {
     /// Begins to load the connection whose timer is next.
     #[inline(never)]
     pub(super) fn foresee_timer(&self) {
-        if let Some(node) = self.net.scheduler.first_timer()
-            && let Node::Connection(owner) = self.net.nodes().of(node)
+        if let Some(node) = self.net.queue.next_timers().next()
+            && let Node::Connection(owner) | Node::Answer(owner) = self.net.nodes().of(node)
             && let Some(connection) = self.connections.get(owner as usize)
         {
             connection.foresee(true);

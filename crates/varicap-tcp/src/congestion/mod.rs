@@ -34,10 +34,10 @@ mod vegas;
 pub use hystart::{Hystart, PlusPlusConfig};
 pub use interval::{FEATURES, IntervalSample, OBSERVED, Quantity};
 pub use rules::*;
-pub(crate) use window::{Arrived, Says, Window};
+pub(crate) use window::{ControlState, Window};
 
 controls! {
-    reno: Reno(config: RenoConfig) inline = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";
+    reno: Reno(config: RenoConfig) = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";
     cubic: Cubic(config: CubicConfig) = "cubic", "A cubic function of the time since the last loss. Source: RFC 9438.";
     ratcp: Ratcp(config: RatcpConfig) = "ratcp",
         "Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has advertised nothing. Source: [ratcp].";

@@ -305,12 +305,6 @@ impl LossRecovery {
         self.chosen.head_left_at()
     }
 
-    /// Whether silent tails are probed before the retransmission timer expires.
-    #[inline]
-    pub(crate) fn probes(&self) -> bool {
-        self.probes
-    }
-
     /// Whether a silent tail may be probed now.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {

@@ -4,7 +4,7 @@
 //! after which the sender wants to be polled too.
 
 mod ack;
-mod alarm;
+mod ack_sample;
 mod closing;
 mod ecn;
 mod extras;
@@ -36,7 +36,6 @@ use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice
 use crate::reservation::Reservation;
 use crate::segment::Flags;
 use crate::writes::Writes;
-use alarm::Alarm;
 use closing::Closing;
 use ecn::Ecn;
 use handshake::Handshake;
@@ -143,9 +142,9 @@ pub struct Sender {
     /// Full segments up to here leave without a look at the end: a FIN may ride on the last one [B].
     plain_until: u64,
     max_window: u64,
-    /// When `timer` fires.
-    alarm: Alarm,
-    timer: TimerKind,
+    /// When the timer fires (Linux: `icsk_timeout`), and what it waits for (`icsk_pending`).
+    timeout: Time,
+    pending: TimerKind,
     /// A probe of the tail must be sent.
     tail_probe_due: bool,
     /// What has happened since the timer was set by which a tail is probed.
@@ -249,8 +248,8 @@ impl Sender {
             writes: None,
             offer: Offer::new(if config.handshake { 0 } else { offer }, offer),
             max_window: in_bytes(config.max_window, config).as_u64().clamp(mss, NO_LIMIT),
-            alarm: Alarm::off(),
-            timer: TimerKind::Retransmit,
+            timeout: Time::NEVER,
+            pending: TimerKind::Retransmit,
             tail_probe_due: false,
             since_probe: SinceProbe::Nothing,
             expiries: 0,
@@ -392,7 +391,7 @@ impl Sender {
     /// application can change anything. Ask after polling until `None`.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        self.fires_at().min(self.release.wake_at())
+        self.timeout.min(self.release.wake_at())
     }
 
     /// Congestion window, at most the configured maximum; the inflation of fast recovery is not included [B].
@@ -505,7 +504,7 @@ impl Sender {
     #[inline]
     fn note_poll(&mut self, now: Time) {
         self.note_time(now);
-        debug_assert!(now <= self.fires_at(), "polled at {now:?}, after the timer at {:?}", self.fires_at());
+        debug_assert!(now <= self.timeout, "polled at {now:?}, after the timer at {:?}", self.timeout);
     }
 
     /// Asserts what holds between any two calls.
@@ -513,7 +512,7 @@ impl Sender {
     fn check(&self) {
         debug_assert!(self.space.is_sound(), "{:?}", self.space);
         debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
-        let is_watched = !self.alarm.is_off() || self.handshake.gave_up;
+        let is_watched = !self.timeout.is_never() || self.handshake.gave_up;
         debug_assert!(self.space.flight() == 0 || is_watched, "data in flight without a timer");
     }
 }

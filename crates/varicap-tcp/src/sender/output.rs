@@ -66,7 +66,7 @@ impl Sender {
         let simple = una < nxt
             && nxt == max
             && end <= offered
-            && now < self.alarm.soonest()
+            && now < self.timeout
             && (self.release.is_open(now) || !is_resending && self.release.is_only_paced(now))
             && !self.offer.probe_due
             && !(is_resending && self.recovery.may_resend(end - una <= self.flight_limit()));
@@ -90,7 +90,7 @@ impl Sender {
         debug_assert_eq!(limit, self.flight_limit(), "what leaves moves no window");
         // Mostly the window is full now, or the next segment has to wait, and the next poll would say so.
         let next = end + mss;
-        debug_assert!(now < self.alarm.soonest(), "data in flight had no timer");
+        debug_assert!(now < self.timeout, "data in flight had no timer");
         if next > offered {
             return Polled::Segment;
         }
@@ -176,11 +176,8 @@ impl Sender {
     /// The next segment that fits into `window`, or else into cwnd as recovery stretches it.
     #[inline]
     fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
-        if now >= self.alarm.soonest() {
-            self.ask_alarm(now);
-            if now >= self.alarm.soonest() {
-                self.on_expiry(now);
-            }
+        if now >= self.timeout {
+            self.on_expiry(now);
         }
         if std::mem::take(&mut self.tail_probe_due)
             && let Some(probe) = self.probe_tail(now)
@@ -214,7 +211,7 @@ impl Sender {
             // Full windows are the window's doing, even if the application has nothing more.
             return self.hold(flight + mss <= self.unclamped_window());
         }
-        if flight == 0 && self.timer == TimerKind::Hold {
+        if flight == 0 && self.pending == TimerKind::Hold {
             return self.hold(false);
         }
         if nxt + least > self.offer.edge {
@@ -314,9 +311,9 @@ impl Sender {
         let flags = self.note_resent(to);
         if self.recovery.tracks() {
             self.recovery.on_sent(now, (from, to));
-            if from == self.space.una && self.timer != TimerKind::Reorder {
-                self.timer = TimerKind::Retransmit;
-                self.alarm.set(self.sampling.rtt.deadline(now));
+            if from == self.space.una && self.pending != TimerKind::Reorder {
+                self.pending = TimerKind::Retransmit;
+                self.timeout = self.sampling.rtt.deadline(now);
             }
         } else if from == self.space.una
             && self.recovery.is_selective()
@@ -324,7 +321,7 @@ impl Sender {
         {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
             // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout indefinitely.
-            self.alarm.set(self.sampling.rtt.deadline(now));
+            self.timeout = self.sampling.rtt.deadline(now);
         }
         self.space.nxt = self.space.nxt.max(to);
         let flags = self.with_extras(now, (from, to), flags, false);
@@ -348,8 +345,8 @@ impl Sender {
         self.account(now, wire_size);
         self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
-        if self.alarm.is_off() {
-            self.alarm.set(self.sampling.rtt.deadline(now));
+        if self.timeout.is_never() {
+            self.timeout = self.sampling.rtt.deadline(now);
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
     }
@@ -413,11 +410,11 @@ impl Sender {
         }
         if self.space.flight() == 0 {
             // A receiver that took back its whole window is probed as any closed one when the timer that runs expires.
-            if self.timer != TimerKind::Persist {
-                (self.timer, self.offer.probes_out) = (TimerKind::Persist, 0);
+            if self.pending != TimerKind::Persist {
+                (self.pending, self.offer.probes_out) = (TimerKind::Persist, 0);
             }
-            if self.alarm.is_off() {
-                self.alarm.set(self.sampling.rtt.deadline(now));
+            if self.timeout.is_never() {
+                self.timeout = self.sampling.rtt.deadline(now);
             }
         }
         self.hold(true)
@@ -439,7 +436,7 @@ impl Sender {
         if !self.handshake.take_syn(now) {
             return None;
         }
-        self.alarm.set(self.sampling.rtt.deadline(now));
+        self.timeout = self.sampling.rtt.deadline(now);
         self.count_empty();
         let size = self.overhead.saturating_add(self.handshake.syn_options);
         self.account(now, size);
@@ -466,7 +463,7 @@ impl Sender {
             return None;
         }
         if room > 0 {
-            self.timer = TimerKind::Retransmit;
+            self.pending = TimerKind::Retransmit;
             return Some(self.emit_in_line(now, room.min(unsent), if room > unsent { fin } else { 0 }));
         }
         if self.probes_old && seq > 0 {

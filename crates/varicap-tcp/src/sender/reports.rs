@@ -32,7 +32,6 @@ impl Sender {
     /// As `on_unusual`, for what [only reports](Sender::only_reports).
     #[inline(never)]
     fn on_report(&mut self, now: Time, segment: &Segment) -> AckOutcome {
-        debug_assert!(!self.alarm.leads(), "the tail is probed of a flight without records");
         self.offer.on_update(segment);
         let signal = self.recovery.on_report(&self.space, segment);
         self.report_lost(now);

@@ -160,7 +160,6 @@ impl super::Rule for Rule {
             least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
             least_is_added: true,
             is_exact: !self.wheel,
-            may_be_early: false,
             maximum_backoff: u64::MAX,
             forgets_after: u32::MAX,
         }
