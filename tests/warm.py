@@ -24,7 +24,7 @@ from typing import IO, Any, Self
 from patience import HANG_S
 
 IMPORTED = (
-    *("varicap.cli", "varicap.scenario", "varicap.results.study", "varicap.report.figure", "varicap.questions.effcap"),
+    *("varicap.cli", "varicap.scenario", "varicap.results.study", "varicap.report.figure", "varicap.design.effcap"),
     *("numpy", "scipy.optimize", "scipy.special", "pyarrow.parquet", "pyarrow.compute"),
     *("rich.console", "rich.table", "rich.progress", "rich.markdown", "typer.rich_utils", "pydantic.type_adapter"),
     *("matplotlib.figure", "matplotlib.backends.backend_agg"),
