@@ -5,7 +5,6 @@ module, in a function, or for type checkers only.
 """
 
 import ast
-import itertools
 import re
 import subprocess
 import tomllib
@@ -14,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, dealt
+from conftest import ROOT
 
 PACKAGE = ROOT / "python/varicap"
 
@@ -203,17 +202,6 @@ def test_tests_in_real_time_are_no_part_of_make_test() -> None:
         assert f"--test {name} " in commands("test-real-time")
     assert '-m "not real_time"' in commands("test-python")
     assert "make test-real-time" in (ROOT / ".ci/run").read_text().splitlines()
-
-
-@pytest.mark.parametrize("workers", range(1, 7))
-def test_whichever_tests_are_chosen_each_is_dealt_to_one_worker(workers: int) -> None:
-    for long, others in itertools.product(range(9), range(9)):
-        items = dealt(["long"] * long, [f"short {number}" for number in range(others)], workers)
-        assert items.count("long") == long
-        assert set(items) - {"long"} == {f"short {number}" for number in range(others)}
-        assert len(items) == long + others
-    rows = dealt(["long"] * workers, ["short"] * (60 - workers), workers)
-    assert rows[:: 60 // workers] == ["long"] * workers
 
 
 LAYER = ("_files.py", "_folders.py")

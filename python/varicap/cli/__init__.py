@@ -100,7 +100,7 @@ def _run() -> NoReturn:
     commands = program(next(iter(sys.argv[1:]), None))
     _interrupt.begin()
     try:
-        commands()
+        commands(prog_name="varicap")
     except _core.ScenarioError as error:
         fail(mistakes(error), USAGE)
     except NotApplicableError as error:
