@@ -2,7 +2,7 @@
 
 use varicap_units::{Rate, Span, Time};
 
-/// What was fetched and watched since the start of a run.
+/// The media that was fetched and watched since the start of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
     /// Segments that have arrived, or frames.
@@ -66,7 +66,7 @@ impl Watched {
     }
 }
 
-/// What the player does.
+/// The stage of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It has shown nothing so far.
@@ -85,7 +85,7 @@ pub(crate) struct Playback {
     /// How much must wait before it begins.
     startup: Span,
     stage: Stage,
-    /// What waits to be shown, as of `settled`.
+    /// The media that waits to be shown, as of `settled`.
     level: Span,
     settled: Time,
     /// Nothing comes after what waits.
@@ -155,7 +155,7 @@ impl Playback {
         }
     }
 
-    /// What waits to be shown at `now`.
+    /// The media that waits to be shown at `now`.
     pub fn level(&self, now: Time) -> Span {
         let passed = if self.stage == Stage::Playing { now.since(self.settled) } else { Span::ZERO };
         self.level.saturating_sub(passed)
@@ -171,7 +171,7 @@ impl Playback {
         }
     }
 
-    /// What was watched up to `now`.
+    /// The media that was watched up to `now`.
     pub fn watched(&self, now: Time) -> Watched {
         let mut player = *self;
         player.settle(now);
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!((watched.started, watched.startup), (1, Span::from_millis(900)));
     }
 
-    /// What was pushed is played or waits; time is that before the start, played or stalled; and a fluid stalls for as long
+    /// Media that was pushed is played or waits; time is that before the start, played or stalled; and a fluid stalls for as long
     /// as playing was ahead of what had arrived when it was the farthest ahead (its reflection at an empty buffer).
     #[test]
     fn buffers_obey_the_bounds_of_a_fluid() {

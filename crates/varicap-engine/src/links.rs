@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// What somebody does to a link some time after the last act.
+    /// An act upon a link some time after the last one.
     #[derive(Clone, Debug)]
     enum Act {
         Push(u64),

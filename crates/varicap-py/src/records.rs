@@ -158,7 +158,7 @@ fn named(description: &str) -> String {
     description.replacen("Index", "Name", 1)
 }
 
-/// What the first run recorded of packets, each with the number of its network.
+/// The packets that the first run recorded, each with the number of its network.
 fn captured(recorded: &[Recorded]) -> impl Iterator<Item = (usize, &PacketLog)> {
     (recorded.iter().filter(|one| one.replication == 0))
         .filter_map(|one| Some((one.network, one.packets.as_ref()?)))

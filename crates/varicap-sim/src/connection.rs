@@ -7,8 +7,8 @@ use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Place, Receiver, Segment, Sender};
 use varicap_units::{Span, Stream, Time};
 
-use crate::foresight;
 use crate::packet::{Label, Packet};
+use crate::prefetch;
 
 /// Where packets of one direction of a connection set out, and what they have in common.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +173,7 @@ impl Connection {
         self.awaited == u32::from(packet.generation())
     }
 
-    /// What its packets say without a segment, if it has the slot `owner`; `direction` is 0 or [`Packet::REVERSE`].
+    /// The label of its packets without a segment, if it has the slot `owner`; `direction` is 0 or [`Packet::REVERSE`].
     pub fn label(&self, owner: u32, direction: u8) -> Label {
         let (group, generation) = (self.group, self.generation());
         Label { owner, generation, group, flags: direction, ..Label::default() }
@@ -199,23 +199,23 @@ impl Connection {
 
     /// Begins to load what an acknowledgement needs, if the packet to come `is_reverse`, or else what data does.
     #[inline]
-    pub fn foresee(&self, is_reverse: bool) {
+    pub fn prefetch(&self, is_reverse: bool) {
         let first = self.app.first_read();
         if is_reverse {
-            foresight::load_place(Place::between(first, self.receiver.last_of_due()));
-            foresight::load_place(Place::between(&self.jitter, self.sender.last_read()));
+            prefetch::load_place(Place::between(first, self.receiver.last_of_due()));
+            prefetch::load_place(Place::between(&self.jitter, self.sender.last_read()));
         } else {
-            foresight::load_place(Place::between(first, self.receiver.last_read()));
+            prefetch::load_place(Place::between(first, self.receiver.last_read()));
         }
     }
 
     /// The same of what is no part of it.
     #[inline]
-    pub fn foresee_aside(&self, is_reverse: bool) {
+    pub fn prefetch_aside(&self, is_reverse: bool) {
         if is_reverse {
-            foresight::load_place(self.sender.aside());
+            prefetch::load_place(self.sender.aside());
         } else {
-            self.receiver.aside().for_each(foresight::load_place);
+            self.receiver.aside().for_each(prefetch::load_place);
         }
     }
 

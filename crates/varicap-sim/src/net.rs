@@ -1,4 +1,4 @@
-//! What lies between the endpoints: links, wires and the routes over them, and the event queue that wakes all nodes.
+//! The network between the endpoints: links, wires and the routes over them, and the event queue that wakes all nodes.
 
 use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
 use varicap_experiment::FlowSpec;
@@ -13,9 +13,9 @@ use crate::audit::Audit;
 use crate::budget::Guard;
 use crate::connection::{Connection, Outset};
 use crate::events::EventQueue;
-use crate::foresight;
 use crate::observe::{LinkWatch, MarkedLosses, PipeWatch, Traffic};
 use crate::packet::{Packet, Pool};
+use crate::prefetch;
 
 /// Links, wires and routes, and the event queue that wakes them.
 pub struct Net {
@@ -87,7 +87,7 @@ impl Net {
     }
 
     /// The next packet that comes out of link `link` at `now`. The link is then woken for the one after it.
-    #[inline]
+    #[inline(always)]
     pub fn poll_link(&mut self, now: Time, node: NodeId, link: usize) -> Option<Packet> {
         let Hop { link: state, meter } = self.hops.get_mut(link)?;
         // Without a log: links with one plan nothing.
@@ -116,16 +116,16 @@ impl Net {
 
     /// Begins to load the packet that comes out of link `link` after `others` others.
     #[inline]
-    pub fn foresee_place(&self, link: usize, others: usize) {
+    pub fn prefetch_packet(&self, link: usize, others: usize) {
         if let Some(packet) = self.hops[link].link.coming(others) {
-            foresight::load(packet);
+            prefetch::load(packet);
         }
     }
 
     /// Begins to load the segment of `packet`.
     #[inline]
-    pub fn foresee(&self, packet: &Packet) {
-        foresight::load(self.traffic.segments.get(packet.segment()));
+    pub fn prefetch(&self, packet: &Packet) {
+        prefetch::load(self.traffic.segments.get(packet.segment()));
     }
 
     /// Whether more segments have been under way than a cache holds.
@@ -251,19 +251,20 @@ impl Net {
         self.hops[link].link.hand_over();
     }
 
-    /// What there is to see at a load-reactive link whose samples are taken from outside.
+    /// The sample of a load-reactive link whose samples are taken from outside.
     pub fn observe(&mut self, now: Time, link: usize) -> Option<QueueSample> {
         let (state, mut watch) = self.hop(link);
         state.observe(now, &mut watch)
     }
 
-    /// What link number `link` did up to `now`, to which it is brought.
+    /// The totals of link number `link` at `now`, up to which it is brought.
     pub fn totals(&mut self, now: Time, link: usize) -> LinkTotals {
         self.advance_link(now, link);
         self.hops[link].meter.totals(now)
     }
 
     /// Sends the segments that the sender of a connection may send now.
+    #[inline(always)]
     pub fn send_data(&mut self, now: Time, connection: &mut Connection) {
         loop {
             let (slot, place) = self.traffic.segments.vacant();
@@ -281,6 +282,7 @@ impl Net {
     }
 
     /// Sends the acknowledgements of a connection that are due: one, or two where the marks of its data change (RFC 8257 §3.2).
+    #[inline(always)]
     pub fn send_ack(&mut self, now: Time, connection: &mut Connection) {
         let mut is_due = connection.receiver.is_due(now);
         while is_due {
@@ -370,7 +372,7 @@ impl Net {
         self.queue = EventQueue::new(0, 0);
     }
 
-    /// What each link did up to `end`, when the run is over.
+    /// The measurements of each link up to `end`, when the run is over.
     pub fn finish(self, end: Time) -> impl Iterator<Item = LinkMeasure> {
         self.hops.into_iter().map(move |hop| hop.finish(end))
     }

@@ -1,4 +1,4 @@
-//! What a run records in addition to its rows: time series and packet events. Recording does not affect the run.
+//! Records of a run in addition to its rows: time series and packet events. Recording does not affect the run.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::world::World;
 /// The largest flow group that has a series for each flow; larger groups have a single result row as well.
 const MOST_SERIES_OF_A_GROUP: u32 = 64;
 
-/// What to record of which replications, and who receives it.
+/// The replications to record, and the receiver of the records.
 #[derive(Clone)]
 pub struct Recording {
     /// Time series of flows and links.

@@ -26,7 +26,7 @@ pub struct Options {
     pub policies: Option<Arc<PolicyFactory>>,
     /// Makes queues that are not built in.
     pub queues: Option<Arc<QueueFactory>>,
-    /// What to record in addition to the rows.
+    /// The records to take in addition to the rows.
     pub record: Option<Recording>,
     /// An observer of the running simulation, which is shown samples at the interval of `record`'s series.
     pub live: Option<Arc<Live>>,

@@ -20,7 +20,7 @@ pub(crate) struct RttEstimator {
     initial: u64,
 }
 
-/// What every rule starts from.
+/// The smoothed state from which every rule starts.
 #[derive(Clone, Copy, Debug)]
 struct Smooth {
     /// 8 x SRTT, in the rule's units: the scaling of Jacobson's appendix keeps the fractions.
@@ -159,7 +159,7 @@ impl RttEstimator {
         self.smoothed().map_or(self.least_rto(), |smoothed| self.rule.least_after(smoothed))
     }
 
-    /// What the clock adds to a wait that is shorter than an RTO.
+    /// The time that the clock adds to a wait that is shorter than an RTO.
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         self.rule.slack()

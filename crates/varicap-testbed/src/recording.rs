@@ -1,4 +1,4 @@
-//! What a run measures, at the links and at the sockets: the same in real and in simulated time.
+//! Measurements of a run, at the links and at the sockets: the same in real and in simulated time.
 
 use varicap_engine::meters_of;
 use varicap_experiment::Network;

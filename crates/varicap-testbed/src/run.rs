@@ -145,7 +145,7 @@ fn in_threads(
                 let endpoints = Endpoints::new(network, places.plan, places.receivers, around)?;
                 // Linux acknowledges what a program has read: one that reads late would be a part of the path.
                 sys::go_next();
-                // What is sent before would wait for it, and seem to have taken that long.
+                // A segment that is sent before would wait for it, and seem to have taken that long.
                 clock.wait_for_zero();
                 serve(network, endpoints, options, &mut go_on)
             }
@@ -213,11 +213,11 @@ fn in_lockstep(
     let endpoints = Endpoints::new(network, places.plan, places.receivers, around)?;
     let mut wire = WireRecorder::new(network, emulator, options);
     let mut hosts = HostsRecorder::new(network, endpoints, options);
-    let mut desk = lockstep::prepare(&mut wire.emulator, &hosts.endpoints)?;
+    let mut io = lockstep::prepare(&mut wire.emulator, &hosts.endpoints)?;
     clock.wait_for_zero();
     for stop in stops(network, options.series) {
         let (emulator, endpoints) = (&mut wire.emulator, &mut hosts.endpoints);
-        let mut both = Lockstep { emulator, endpoints, desk: &mut desk, clock };
+        let mut both = Lockstep { emulator, endpoints, io: &mut io, clock };
         if !both.run_until(stop, go_on)? {
             return Err(TestbedError::Interrupted);
         }
@@ -306,7 +306,7 @@ fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> 
     Ok(())
 }
 
-/// What a reader of the result must know about senders, with samples for each, that something other than the network
+/// Warnings for a reader of the result about senders, with samples for each, that something other than the network
 /// limited.
 fn warnings(senders: &[Samples]) -> Vec<String> {
     /// The share of full buffers from which it is reported.

@@ -95,7 +95,7 @@ pub struct FlowSeries {
     /// Tokens of the reservation lost so far.
     #[serde(skip)]
     lost_tokens: Work,
-    /// What the flow's congestion control shows, and the values of that, point after point.
+    /// The quantities that the flow's congestion control shows, and their values, point after point.
     #[serde(skip)]
     shown: &'static [Shown],
     #[serde(skip)]
@@ -132,7 +132,7 @@ impl FlowSeries {
         Some((0..self.points.len()).map(move |point| value(point).unwrap_or(f64::NAN)))
     }
 
-    /// What the flow's congestion control shows.
+    /// The quantities that the flow's congestion control shows.
     pub fn shown(&self) -> &'static [Shown] {
         self.shown
     }

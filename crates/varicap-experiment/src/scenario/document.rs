@@ -76,7 +76,7 @@ pub(crate) enum Value {
     Integer(i64),
     Float(f64),
     Text(String),
-    /// What TOML allows but scenarios do not, such as dates.
+    /// A value that TOML allows but scenarios do not, such as a date.
     Other(String),
     List(Vec<Node>),
     Table(Table),
@@ -325,7 +325,7 @@ fn syntax(lines: &Lines, error: &toml::de::Error) -> ScenarioError {
     wrong
 }
 
-/// What serde_json says, whose position is said elsewhere.
+/// The message of serde_json without its position, which is said elsewhere.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
@@ -408,7 +408,7 @@ impl Lines {
         let written = self.text.get(start..end).unwrap_or("");
         let before = self.text.get(start..extent.start.min(self.text.len())).unwrap_or("");
         (error.line, error.column) = (counted(line), counted(before.chars().count() + 1));
-        // What is missing from the whole file is missing nowhere in particular.
+        // A key that is missing from the whole file is missing nowhere in particular.
         if extent == Extent::default() {
             return;
         }
@@ -465,7 +465,7 @@ impl Source {
                 break;
             };
             node = next;
-            // What nobody wrote is best looked for where somebody wrote the table around it.
+            // A value that nobody wrote is best looked for where somebody wrote the table around it.
             if next.key.is_written() {
                 origin = next.key;
             }

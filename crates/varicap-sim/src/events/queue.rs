@@ -1,5 +1,6 @@
 //! The event queue: at most one pending wake per node, in an indexed 4-ary heap ordered by (time, node). Timers that are far
-//! off wait in a timing wheel until they come near, unsorted: most are put off before they run out.
+//! off wait in a timing wheel until they come near, unsorted: most are put off before they run out. The first four nodes, which
+//! are links as a rule and woken at every packet, are looked through instead: sorted, they took 200 instructions a packet more.
 
 use varicap_engine::NodeId;
 use varicap_units::Time;
@@ -16,6 +17,9 @@ const IN_WHEEL: u32 = u32::MAX - 1;
 
 /// A pending wake as one number, time above node: its order is that of the queue.
 type Wake = u128;
+
+/// The number of nodes that are looked through.
+const FIRST: usize = 4;
 
 /// Fills the heap up to whole families; later than every wake.
 const NONE: Wake = u128::MAX;
@@ -38,6 +42,8 @@ const fn wake_of(node: NodeId, at: Time) -> Wake {
 /// The one event queue of a world. Ties are resolved by node, so that the order never depends on how often a node was woken:
 /// links are numbered before endpoints, and a departure is handled before a simultaneous timer.
 pub struct EventQueue {
+    /// When the first nodes are woken.
+    firsts: [Time; FIRST],
     /// The `len` wakes of a 4-ary heap, followed by as many `NONE` as complete the last family, or more.
     heap: Vec<Wake>,
     len: usize,
@@ -63,6 +69,7 @@ impl EventQueue {
     /// nodes are woken.
     pub fn new(nodes: usize, first_timer: usize) -> EventQueue {
         EventQueue {
+            firsts: [Time::NEVER; FIRST],
             heap: vec![NONE; 1 + ARITY],
             len: 0,
             place: vec![ABSENT; nodes],
@@ -76,25 +83,41 @@ impl EventQueue {
     }
 
     /// The earliest wake by `end`, which stays pending until its node is woken again.
-    #[inline]
+    #[inline(always)]
     pub fn first_by(&mut self, end: Time) -> Option<(Time, NodeId)> {
         debug_assert!(end <= EventQueue::LAST, "what never comes would come by {end:?}");
-        let mut at = time_of(self.heap[0]);
-        while self.opens_at < at && self.opens_at <= end {
+        let [a, b, c, d] = self.firsts;
+        let first = a.min(b).min(c.min(d));
+        let mut sorted = time_of(self.heap[0]);
+        while self.opens_at < sorted.min(first) && self.opens_at <= end {
             self.empty_slot();
-            at = time_of(self.heap[0]);
+            sorted = time_of(self.heap[0]);
         }
+        let at = first.min(sorted);
         if at > end {
             return None;
         }
         self.now = at;
-        Some((at, node_of(self.heap[0])))
+        if sorted < first {
+            return Some((at, node_of(self.heap[0])));
+        }
+        let place = if a == at {
+            0
+        } else if b == at {
+            1
+        } else if c == at {
+            2
+        } else {
+            3
+        };
+        Some((at, NodeId::numbered(place)))
     }
 
     /// Whether `at` is before every wake.
     #[inline]
     pub fn is_before_all(&self, at: Time) -> bool {
-        at < time_of(self.heap[0]) && at <= self.opens_at
+        let [a, b, c, d] = self.firsts;
+        at < a.min(b).min(c.min(d)).min(time_of(self.heap[0])) && at <= self.opens_at
     }
 
     /// The instant `now` is handled without a wake.
@@ -110,14 +133,15 @@ impl EventQueue {
     }
 
     /// The instant at which the node is woken next.
-    #[inline]
+    #[inline(always)]
     pub fn pending(&self, node: NodeId) -> Time {
-        self.times.get(node.index()).copied().unwrap_or(Time::NEVER)
+        let index = node.index();
+        if index < FIRST { self.firsts[index] } else { self.times.get(index).copied().unwrap_or(Time::NEVER) }
     }
 
     /// Makes sure that the node is woken at `at` at the latest. An earlier wake stays: polling early is harmless, and a timer
     /// that is pushed back with every packet costs nothing until it would have fired.
-    #[inline]
+    #[inline(always)]
     pub fn wake_by(&mut self, node: NodeId, at: Time) {
         if at < self.pending(node) {
             self.wake(node, at);
@@ -125,9 +149,18 @@ impl EventQueue {
     }
 
     /// Replaces the node's pending wake; [`Time::NEVER`] cancels it.
-    #[inline]
+    #[inline(always)]
     pub fn wake(&mut self, node: NodeId, at: Time) {
         debug_assert!(at >= self.now, "{node:?} would be woken at {at:?}, before {:?}", self.now);
+        match self.firsts.get_mut(node.index()) {
+            Some(pending) => *pending = at,
+            None => self.wake_sorted(node, at),
+        }
+    }
+
+    /// As [`EventQueue::wake`], of a node that is not among the first.
+    #[inline(never)]
+    fn wake_sorted(&mut self, node: NodeId, at: Time) {
         let index = node.index();
         let place = self.place.get(index).copied().unwrap_or(ABSENT) as usize;
         if place >= self.len || at.is_never() || self.may_wait(node, at) {
@@ -152,8 +185,7 @@ impl EventQueue {
         node.number() >= self.first_timer && Wheel::is_far(self.now, at)
     }
 
-    /// As [`EventQueue::wake`], of a node that is not in the heap, or will not be.
-    #[inline(never)]
+    /// As [`EventQueue::wake_sorted`], of a node that is not in the heap, or will not be.
     fn start_or_end(&mut self, node: NodeId, at: Time) {
         let index = node.index();
         if self.place.len() <= index {

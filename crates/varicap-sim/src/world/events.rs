@@ -59,7 +59,7 @@ impl World {
         self.end = end;
         while let Some(now) = self.run_on(end) {
             self.events.go_on();
-            self.foresees = self.is_crowd() || self.net.is_long();
+            self.prefetches = self.is_crowd() || self.net.is_long();
             if !go_on(now) {
                 return false;
             }

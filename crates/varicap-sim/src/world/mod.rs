@@ -3,14 +3,14 @@
 //! The loop takes the earliest wake, polls that node and pushes what comes out into the next node at the same
 //! instant. Nothing below this crate knows an event queue; nothing here knows how TCP or a queue works.
 
-mod ahead;
 mod closing;
 mod events;
 mod measured;
 mod policies;
+mod prefetching;
 mod source;
 
-use varicap_engine::{Beginning, Node, NodeId, Opening};
+use varicap_engine::{Admission, Node, NodeId, Opening};
 use varicap_experiment::packets::PacketLog;
 use varicap_net::Frame;
 use varicap_units::{Bytes, Rate, Time};
@@ -47,7 +47,7 @@ pub struct World {
     /// Up to and including when events are handled now.
     end: Time,
     /// More is in use than a cache holds: what comes next begins to be loaded.
-    foresees: bool,
+    prefetches: bool,
 }
 
 impl World {
@@ -77,7 +77,7 @@ impl World {
             heard: Vec::new(),
             events: Events::new(),
             end: Time::ZERO,
-            foresees: false,
+            prefetches: false,
         }
     }
 
@@ -100,7 +100,7 @@ impl World {
         assert!(due > now, "a connection was to open at {due:?}");
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, now: Time, node: NodeId) {
         // Links are woken most often.
         if let Some(link) = self.net.link_of(node) {
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_link(&mut self, now: Time, node: NodeId, link: usize) {
         while let Some(packet) = self.net.poll_link(now, node, link) {
             // Most wakes bring one packet: the next due time says so without another poll.
@@ -128,8 +128,8 @@ impl World {
                 break;
             }
         }
-        if self.foresees {
-            self.foresee(link);
+        if self.prefetches {
+            self.prefetch(link);
         }
     }
 
@@ -143,6 +143,7 @@ impl World {
     }
 
     /// Passes a packet that came out of a node on to the next one, or to its endpoint.
+    #[inline(always)]
     fn forward(&mut self, now: Time, packet: Packet) {
         if let Some(node) = self.net.next_node(&packet) {
             self.net.enter(now, node, packet);
@@ -219,14 +220,15 @@ impl World {
     }
 
     /// Wakes connection `owner`: mostly for its sender alone.
+    #[inline(never)]
     fn wake_connection(&mut self, now: Time, owner: u32) {
         if self.connections[owner as usize].wakes_sender(now) {
             self.wake_sender(now, owner);
         } else {
             self.poll_connection(now, owner);
         }
-        if self.foresees {
-            self.foresee_timer();
+        if self.prefetches {
+            self.prefetch_timer();
         }
     }
 
@@ -245,6 +247,7 @@ impl World {
     }
 
     /// The sender of connection `owner` answers the acknowledgements that were held back until `now`.
+    #[inline(always)]
     fn answer(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         debug_assert!(connection.is_open() && connection.release == now, "connection {owner} has no answer");
@@ -304,10 +307,10 @@ impl World {
             Source::Openings => {
                 let openings = &mut self.openers.openings;
                 match openings.poll(now) {
-                    Some(Beginning::Connection(opening)) => {
+                    Some(Admission::Connection(opening)) => {
                         self.open(now, &opening);
                     }
-                    Some(Beginning::TurnedAway { group }) => {
+                    Some(Admission::TurnedAway { group }) => {
                         self.observer.on_turned_away(openings.meter(group, None))
                     }
                     None => {}

@@ -9,7 +9,7 @@ use varicap_tcp::congestion::{Controller, IntervalSample, MOST_ACTIONS};
 use varicap_units::{Cadence, Rate, Span, Time};
 
 use super::{Source, World, respond};
-use crate::budget::insist_on_current;
+use crate::budget::enforce_budget;
 use crate::events::EventQueue;
 
 /// When something is due, over and over.
@@ -242,7 +242,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         connection.sender.act(sample, action);
         // To think may take long, and nobody else asks in the meantime.
-        insist_on_current();
+        enforce_budget();
         respond(&mut self.net, &mut self.observer, now, owner, connection);
     }
 
@@ -273,12 +273,12 @@ impl World {
         self.net.hand_over(link);
     }
 
-    /// What a link did up to `now`, and its capacity.
+    /// The totals of a link up to `now`, and its capacity.
     pub fn link(&mut self, now: Time, link: usize) -> (LinkTotals, Rate) {
         (self.net.totals(now, link), self.net.rate(link))
     }
 
-    /// What there is to see at a load-reactive link whose samples are taken from outside.
+    /// The sample of a load-reactive link whose samples are taken from outside.
     pub fn observe_link(&mut self, now: Time, link: usize) -> Option<QueueSample> {
         self.net.observe(now, link)
     }

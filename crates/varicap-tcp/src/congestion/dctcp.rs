@@ -80,7 +80,7 @@ impl MarkedShare {
         (self.acked, self.marked) = (0, 0);
     }
 
-    /// What is left of a `window` that falls because of marks: (1 - alpha / 2) of it, two segments at least [B].
+    /// The rest of a `window` that falls because of marks: (1 - alpha / 2) of it, two segments at least [B].
     pub fn reduced(&self, window: u64, mss: u64) -> u64 {
         ((window as f64 * (1.0 - self.alpha / 2.0)) as u64).max(2 * mss)
     }

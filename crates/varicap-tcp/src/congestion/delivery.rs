@@ -11,13 +11,13 @@ use varicap_units::{Bytes, Span, Time};
 use super::{Delivered, Loss, Progress, RateSample};
 use crate::segment::{MAX_SACK_BLOCKS, Segment};
 
-/// What a segment remembers of the time when it was sent last.
+/// The record of a segment from when it was sent last.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     /// End of its data [B].
     end: u64,
     at: Time,
-    /// What had been delivered then [B], and when that was known.
+    /// Data that had been delivered then [B], and when that was known.
     delivered: u64,
     delivered_at: Time,
     /// The instant at which the first segment of its flight left.
@@ -87,7 +87,7 @@ impl Delivery {
         }
     }
 
-    /// What is in flight of the bytes from `from` on leaves again, as `sent`.
+    /// The bytes in flight from `from` on leave again, as `sent`.
     #[cold]
     #[inline(never)]
     fn note_resent(&mut self, from: u64, sent: &Sent) {

@@ -61,7 +61,7 @@ controls! {
         "A learned policy: at the end of each interval it observes what happened, and moves the window or the pacing rate.";
 }
 
-/// What a congestion control learns from an acknowledgement.
+/// An acknowledgement, as a congestion control learns of it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// The instant at which it arrived.
@@ -186,7 +186,7 @@ pub struct Shown {
     pub name: &'static str,
     /// Its unit; `1` for plain numbers.
     pub unit: &'static str,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence.
     pub description: &'static str,
 }
 
@@ -227,7 +227,7 @@ impl RateSample {
     }
 }
 
-/// What a congestion control asks of its connection.
+/// The requests of a congestion control to its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Every packet is ECN-capable and acknowledged by itself, with its own mark, and an echo is no congestion event.
@@ -244,11 +244,11 @@ pub struct Wants {
     pub random: bool,
     /// It learns of every acknowledgement: of those in recovery, of those with an ECN echo, and of duplicates.
     pub every_ack: bool,
-    /// What it needs of ECN.
+    /// The ECN that it needs.
     pub ecn: EcnNeed,
 }
 
-/// What a congestion control needs of its connection's ECN.
+/// The ECN that a congestion control needs of its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnNeed {
     /// Nothing: ECN is as the connection is set.
@@ -362,7 +362,7 @@ pub trait CongestionControl: Debug + Send {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// What it asks of its connection; always the same.
+    /// Its requests to its connection; always the same.
     fn wants(&self) -> Wants {
         Wants::default()
     }
@@ -371,7 +371,7 @@ pub trait CongestionControl: Debug + Send {
 /// Largest window that a control computes with [B].
 const MOST_WINDOW: u64 = 1 << 40;
 
-/// What every congestion control starts from.
+/// The settings from which every congestion control starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Largest payload of a segment [B].
@@ -384,7 +384,7 @@ pub struct Start {
     pub initial_ssthresh: Bytes,
     /// How much of what an acknowledgement covers opens the window.
     pub counting: Counting,
-    /// What is rounded down to whole segments when the window falls.
+    /// The quantities that are rounded down to whole segments when the window falls.
     pub rounding: Rounding,
 }
 
@@ -396,7 +396,7 @@ impl Start {
 }
 
 impl Congestion {
-    /// What a control of this configuration asks of its connection; a custom one says so itself.
+    /// The requests of a control of this configuration to its connection; a custom one answers for itself.
     pub fn wants(&self) -> Wants {
         self.prototype().map_or(Wants::default(), |control| control.wants())
     }

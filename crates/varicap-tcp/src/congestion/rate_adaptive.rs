@@ -202,7 +202,7 @@ impl CongestionControl for RateAdaptiveWindow {
     }
 
     fn on_unused(&mut self, window: Bytes) {
-        // What is reserved remains, used or not.
+        // The reserved part remains, used or not.
         let window = window.saturating_sub(self.reserved());
         self.rules_mut().on_unused(window);
     }

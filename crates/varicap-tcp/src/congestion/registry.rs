@@ -1,4 +1,4 @@
-//! What a line in the registry of congestion controls stands for.
+//! The registry of congestion controls, and how its lines read.
 
 /// The registry of congestion controls, from which come the choice in a scenario file ([`Congestion`]), the control of
 /// a sender ([`Controller`]), its constructor and its static dispatch. A line is

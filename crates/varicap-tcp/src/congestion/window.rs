@@ -126,7 +126,7 @@ impl Window {
 
     /// Whether anything learns of an acknowledgement that `counts`, or does not.
     #[inline]
-    pub(crate) fn hears(&self, counts: bool) -> bool {
+    pub(crate) fn takes_sample(&self, counts: bool) -> bool {
         counts || self.every_ack || self.delivery.is_some()
     }
 

@@ -1,10 +1,10 @@
-//! What a sender does about an acknowledgement.
+//! The reaction of a sender to an acknowledgement.
 
 use varicap_units::{Bytes, Span, Time};
 
 use super::ack_sample::Acked;
 use super::offer::Offer;
-use super::prr::{News, Reduction};
+use super::prr::{Prr, PrrAck};
 use super::{AckOutcome, Sender, TimerKind};
 use crate::congestion::{CongestionControl, CongestionEvent, CongestionKind, Halving};
 use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
@@ -18,7 +18,7 @@ struct Before {
     una: u64,
     /// Whether the acknowledgement is of new data.
     is_new: bool,
-    /// What the timer waited for.
+    /// The event that the timer waited for.
     pending: TimerKind,
     /// Data in flight [B].
     in_flight: u64,
@@ -27,7 +27,7 @@ struct Before {
     /// Data delivered so far [B].
     delivered: u64,
     /// Data that duplicates alone had shown to have arrived, where arrivals count [B].
-    guessed: u64,
+    reno_sacked: u64,
 }
 
 /// An echo of marks that is to make the window smaller, where the recovery has no state for it.
@@ -156,7 +156,7 @@ impl Sender {
         // An acknowledgement that reports congestion opens no window, but for a control that reads each mark; and where
         // the recovery has a state for it, that state alone decides, as in Linux.
         let may_open = reaction.grow && (!marks.any || self.ecn.is_read || tracks);
-        if self.window.hears(may_open) {
+        if self.window.takes_sample(may_open) {
             let newly_lost = self.recovery.lost() - before.lost;
             let in_recovery = was_recovering || self.is_recovering();
             self.open_window(
@@ -192,7 +192,7 @@ impl Sender {
             in_flight: self.recovery.in_flight(&self.space),
             lost: self.recovery.lost(),
             delivered: self.space.una + self.recovery.sacked(),
-            guessed: if is_new && self.counts_arrivals { self.recovery.guessed() } else { 0 },
+            reno_sacked: if is_new && self.counts_arrivals { self.recovery.reno_sacked() } else { 0 },
         }
     }
 
@@ -226,9 +226,9 @@ impl Sender {
 
     /// The data that `segment` newly showed to have arrived [B].
     fn newly_acked(&self, segment: &Segment, before: &Before) -> u64 {
-        if before.guessed > 0 {
+        if before.reno_sacked > 0 {
             // The data that closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
-            (segment.ack - before.una).saturating_sub(before.guessed).max(self.space.mss)
+            (segment.ack - before.una).saturating_sub(before.reno_sacked).max(self.space.mss)
         } else if self.counts_arrivals {
             // Renegs are forgotten SACKs: nothing arrived.
             (self.space.una + self.recovery.sacked()).saturating_sub(before.delivered)
@@ -357,27 +357,27 @@ impl Sender {
 
     /// An acknowledgement, or the time, moves a window that falls step by step.
     pub(super) fn reduce_proportionally(&mut self, reaction: &Reaction, lost_before: u64, advanced: bool) {
-        let Some(reduction) = &mut self.reduction else { return };
-        let news = News {
+        let Some(prr) = &mut self.prr else { return };
+        let ack = PrrAck {
             delivered: reaction.delivered,
             is_loss: self.recovery.lost() > lost_before,
             advanced,
             pipe: self.recovery.in_flight(&self.space),
         };
         let target = self.window.control().cwnd().as_u64();
-        if let Some(window) = reduction.on_ack(&news, target, self.space.mss) {
+        if let Some(window) = prr.on_ack(&ack, target, self.space.mss) {
             self.window.set_prr_cwnd(Some(window));
         }
     }
 
     /// The window is the control's again.
     pub(super) fn end_reduction(&mut self) {
-        self.reduction = None;
+        self.prr = None;
         self.note_extras();
         self.window.set_prr_cwnd(None);
     }
 
-    /// What the clock and the estimator of the round trip say now.
+    /// The clock, with the estimates of the round trip.
     pub(super) fn clock(&self, now: Time) -> Clock {
         let (least, smoothed) = self.sampling.rtt.least_and_smoothed();
         Clock { now, least, smoothed }
@@ -385,13 +385,13 @@ impl Sender {
 
     /// The window falls because of `kind`, with `in_flight` bytes in flight, and so many newly `delivered`.
     pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64, delivered: u64) {
-        if let Some(kind) = self.heeded(now, kind) {
+        if let Some(kind) = self.congestion_signal(now, kind) {
             self.reduce_window(now, kind, in_flight, delivered);
         }
     }
 
-    /// What the control is to hear of `kind`, as recovery stands before it acts on it.
-    pub(super) fn heeded(&mut self, now: Time, kind: CongestionKind) -> Option<CongestionKind> {
+    /// The signal that the control receives for `kind`, as recovery stands before it acts on it.
+    pub(super) fn congestion_signal(&mut self, now: Time, kind: CongestionKind) -> Option<CongestionKind> {
         if kind != CongestionKind::EcnEcho {
             self.note_lost(now, self.space.una);
         }
@@ -409,7 +409,7 @@ impl Sender {
         if is_timeout {
             self.end_reduction();
         } else if self.proportional {
-            self.reduction = Some(Reduction::begin(self.recover_fs(before, delivered)));
+            self.prr = Some(Prr::begin(self.recover_fs(before, delivered)));
             self.note_extras();
             self.window.set_prr_cwnd(Some(before));
         }
@@ -486,7 +486,7 @@ impl Sender {
     /// RFC 3168 §6.1.2: a window of one segment cannot fall, so the next new segment waits for the retransmission timer.
     /// Linux, whose recovery by time keeps to its own rules, sends it at once.
     fn hold_new_data(&mut self, now: Time) {
-        // What was sent before going back to a hole is no new data.
+        // Data that was sent before going back to a hole is no new data.
         if self.space.una == self.space.max && !self.is_done() {
             self.pending = TimerKind::Hold;
             self.timeout = self.sampling.rtt.deadline(now);

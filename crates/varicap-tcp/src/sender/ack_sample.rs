@@ -6,7 +6,7 @@ use super::Sender;
 use crate::congestion::{AckSample, Progress};
 use crate::segment::Segment;
 
-/// What an acknowledgement says, and what was known before it.
+/// The content of an acknowledgement, and the state before it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Acked {
     /// Data that it newly showed to have arrived [B].
@@ -32,7 +32,7 @@ pub(super) struct Acked {
 
 impl Acked {
     /// The sample as far as the acknowledgement alone makes it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sample(&self, now: Time, round: u64) -> AckSample {
         AckSample {
             now,
@@ -58,7 +58,7 @@ impl Acked {
 
 impl Sender {
     /// The whole sample of `segment`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ack_sample(&mut self, now: Time, segment: &Segment, acked: Acked) -> AckSample {
         let mut ack = acked.sample(now, self.window.round());
         ack.app_limited = self.grows_in_vain();
@@ -70,6 +70,7 @@ impl Sender {
     }
 
     /// Adds how the flight fares, and the delivery rate.
+    #[inline(never)]
     fn add_delivery(&mut self, segment: &Segment, ack: &mut AckSample) {
         let flight = Progress {
             in_flight: Bytes::new(self.recovery.in_flight(&self.space)),

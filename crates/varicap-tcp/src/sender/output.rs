@@ -1,4 +1,4 @@
-//! What a sender sends, and when.
+//! The segments that a sender sends, and when.
 
 use std::num::NonZeroU16;
 
@@ -6,7 +6,7 @@ use varicap_units::{Bytes, Time};
 
 use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::CongestionControl;
-use crate::recovery::{Space, State};
+use crate::recovery::{SequenceSpace, State};
 use crate::segment::{Flags, Segment};
 
 /// A segment to be sent, before it is written where it is wanted.
@@ -18,7 +18,7 @@ pub(super) struct Outgoing {
     pub(super) flags: Flags,
 }
 
-/// What [`Sender::poll_into`] had to send.
+/// The outcome of [`Sender::poll_into`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled {
     /// Nothing.
@@ -57,7 +57,7 @@ impl Sender {
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> Polled {
         self.note_poll(now);
-        let Space { una, nxt, max, mss } = self.space;
+        let SequenceSpace { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
         let offered = self.plain_until.min(self.offer.edge);
         // In recovery pacing comes before the window.
@@ -194,7 +194,7 @@ impl Sender {
         self.poll_new(now, window)
     }
 
-    /// What may be outstanding: cwnd as recovery stretches it [B].
+    /// The data that may be outstanding: cwnd as recovery stretches it [B].
     #[inline]
     fn flight_limit(&self) -> u64 {
         let cwnd = self.window.cwnd().min(self.max_window) as i64;
@@ -400,7 +400,7 @@ impl Sender {
     #[cold]
     fn poll_closing(&mut self, now: Time, len: u64) -> Option<Outgoing> {
         let room = self.offer.edge.saturating_sub(self.space.nxt);
-        // What was sent before cannot wait: its timer runs.
+        // Data that was sent before cannot wait: its timer runs.
         let worthwhile = self.offer.is_worthwhile(room, len) || self.space.nxt < self.space.max;
         if room > 0 && worthwhile {
             if !self.may_leave(now) {
@@ -454,7 +454,7 @@ impl Sender {
         Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags: self.ecn.third_flags() }
     }
 
-    /// What little the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.
+    /// The little data that the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.
     fn probe(&mut self, now: Time) -> Option<Outgoing> {
         let seq = self.space.nxt;
         let (unsent, fin) = self.next_in_line();

@@ -26,7 +26,7 @@ impl Sender {
             && segment.ack == self.space.una
             && Offer::of(segment) == self.offer.edge
             && self.handshake.connected
-            && !self.window.hears(false)
+            && !self.window.takes_sample(false)
     }
 
     /// As `on_unusual`, for what [only reports](Sender::only_reports).

@@ -143,7 +143,7 @@ impl Sender {
         }
     }
 
-    /// What was late is lost. Others may still be late, and are waited for, too; Linux leaves them to the RTO.
+    /// Late segments are lost. Others may still be late, and are waited for, too; Linux leaves them to the RTO.
     fn on_late(&mut self, now: Time) {
         let (lost, was_recovering) = (self.recovery.lost(), self.recovery.state() == State::Recovery);
         let reaction = self.recovery.on_reorder_timeout(&self.space, self.clock(now));
@@ -177,7 +177,7 @@ impl Sender {
         let in_flight = self.flight_at_expiry();
         // To the control an expiry that halves again is a first one.
         let held = if self.halves_at_each_timeout { 0 } else { backoff };
-        let kind = self.heeded(now, CongestionKind::Timeout { backoff: held });
+        let kind = self.congestion_signal(now, CongestionKind::Timeout { backoff: held });
         if self.recovery.on_timeout(now, &self.space, backoff > 0) {
             self.space.nxt = self.space.una;
         }

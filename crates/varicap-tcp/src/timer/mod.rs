@@ -58,7 +58,7 @@ macro_rules! timers {
                 }
             }
 
-            /// What was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
+            /// A segment that was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
             /// sees it, in its units, as it would count as a first one, and of whether it has to keep RTTVAR. One dispatch serves all steps.
             #[inline]
             pub(crate) fn on_sample(
@@ -162,7 +162,7 @@ struct Limits {
     linear_syn_timeouts: u32,
     /// When a connection is given up; none: never.
     retries: Option<Retries>,
-    /// What the clock adds to a wait that is shorter than an RTO [ns].
+    /// The time that the clock adds to a wait that is shorter than an RTO [ns].
     slack: u64,
     /// How long the acknowledgement of a single segment may be delayed, beyond two round trips [ns].
     longest_ack_delay: u64,
@@ -178,7 +178,7 @@ struct Limits {
     forgets_after: u32,
 }
 
-/// What the estimator has made of all samples; times in the rule's units.
+/// The estimates that all samples have made; times in the rule's units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Smoothed {
     pub(crate) srtt: u64,
@@ -247,7 +247,7 @@ impl TimerRule {
         rto.saturating_mul(factor).min(self.maximum.max(1))
     }
 
-    /// What the clock adds to a wait that is shorter than an RTO: more than nothing.
+    /// The time that the clock adds to a wait that is shorter than an RTO: more than nothing.
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         Span::from_nanos(self.slack)

@@ -1,4 +1,4 @@
-//! What a flow delivered, how long it took, and how its sender behaved.
+//! Measurements of a flow: what it delivered, how long that took, and how its sender behaved.
 
 use varicap_app::Watched;
 use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time, Work};
@@ -22,13 +22,13 @@ pub struct SenderTotals {
     pub marked_lost_packets: u64,
     /// Tokens of the reservation that were lost, exact.
     pub lost_tokens: Work,
-    /// What its application has fetched and shown, if that is anything: in a box, since few do, and there may be 100,000 of
+    /// The playback of its application, if there is any: in a box, since few have one, and there may be 100,000 of
     /// these.
     pub watched: Option<Box<Watched>>,
 }
 
 impl SenderTotals {
-    /// What its application has fetched and shown.
+    /// The playback of its application.
     pub fn watched(&self) -> Watched {
         self.watched.as_deref().copied().unwrap_or_default()
     }
@@ -74,7 +74,7 @@ impl SenderTotals {
     }
 }
 
-/// What a flow delivered since the start of the run.
+/// The counts of a flow since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowTotals {
     /// Packets that reached the receiver, including those that it had already.
@@ -163,7 +163,7 @@ pub struct FlowMeter {
     /// Samples of the round-trip time [ns], once there is one.
     rtt: Option<Box<Histogram>>,
     transfers: Option<Box<Transfers>>,
-    /// What came before measuring began, if anything did.
+    /// The counts from before measuring began, if there are any.
     base: Option<Box<Base>>,
     /// As [`FlowMeasure::mss`], no more than 64 KiB.
     mss: u32,
@@ -183,9 +183,9 @@ struct Base {
 pub struct FlowMeasure {
     /// How long the flow was measured.
     pub span: Span,
-    /// What the flow delivered in that time.
+    /// The counts of the flow in that time.
     pub done: FlowTotals,
-    /// What the flow's sender did in that time.
+    /// The counts of the flow's sender in that time.
     pub sender: SenderTotals,
     /// Least cwnd [B]; zero if it was never known.
     pub cwnd_minimum: Bytes,

@@ -1,11 +1,11 @@
-//! What a link offered, carried, lost and held.
+//! Measurements of a link: what it offered, carried, lost and held.
 
 use varicap_net::{Ahead, Backlog, CapacityParts, LossCause};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use crate::results::histogram::Histogram;
 
-/// What a link did since the start of the run.
+/// The counts of a link since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkTotals {
     /// Work that the capacity offered, used or not.
@@ -142,7 +142,7 @@ impl CapacityRange {
 pub struct LinkMeasure {
     /// How long the link was measured.
     pub span: Span,
-    /// What the link did in that time.
+    /// The counts of the link in that time.
     pub done: LinkTotals,
     /// Frames that were waiting or in service when measuring began: they are carried or lost in that time, too.
     pub held_frames: u64,
@@ -275,7 +275,7 @@ impl LinkMeter {
 
     /// Notes that from `at` on `backlog` waits.
     pub fn on_backlog(&mut self, at: Time, backlog: Backlog) {
-        // What comes and goes at one instant never waited, so it does not count towards the peak.
+        // A packet that comes and goes at one instant never waited, so it does not count towards the peak.
         if at > self.settled {
             self.settle(at);
         }

@@ -63,7 +63,7 @@ impl Part for Bbr3Config {
     }
 }
 
-/// What an acknowledgement says, as the draft names it (RS, and C where it is of the connection).
+/// One acknowledgement in the draft's names (RS, and C where it is of the connection).
 /// Source: draft-ietf-ccwg-bbr-06 §2.3.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
@@ -113,7 +113,7 @@ pub struct Bbr3 {
     /// C.delivered [B].
     delivered: u64,
 
-    // What the sender does.
+    // The sender's share.
     cwnd: u64,
     pacing_rate: Bandwidth,
     on_wire: Rate,
@@ -186,7 +186,7 @@ pub struct Bbr3 {
     probe_rtt_done_stamp: Option<Time>,
     probe_rtt_round_done: bool,
 
-    // What a spurious loss restores.
+    // The state that a spurious loss restores.
     undo_state: Option<State>,
     undo_bw_shortterm: Bandwidth,
     undo_inflight_shortterm: u64,
@@ -353,7 +353,7 @@ impl CongestionControl for Bbr3 {
             }
             CongestionKind::Timeout { .. } => {
                 self.begin_episode(Episode::Timeout);
-                // What is believed to be still in flight is added by `on_kept`.
+                // Data that is believed to be still in flight is added by `on_kept`.
                 self.cwnd = self.mss;
             }
             CongestionKind::EcnEcho => self.handle_mark(event.now, event.in_flight.as_u64()),
@@ -448,7 +448,7 @@ impl CongestionControl for Bbr3 {
     }
 }
 
-/// What `show` shows, with the draft's names.
+/// The quantities that `show` shows, with the draft's names.
 const SHOWN: &[Shown] = &[
     Shown::new(
         "bbr_state",
