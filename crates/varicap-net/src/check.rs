@@ -5,7 +5,7 @@ use std::io::{BufRead, Read};
 use varicap_units::Probability;
 use varicap_units::part::{Checked, Fault, require};
 
-use crate::NetError;
+use crate::error::NetError;
 
 /// Longest line of a trace [B].
 const LONGEST_LINE: usize = 1 << 16;

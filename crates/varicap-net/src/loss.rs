@@ -12,10 +12,10 @@ use serde_json::Value as Json;
 use varicap_units::part::Part;
 use varicap_units::{JsonSchema, Probability, Stream, Streams, Time, choice, stream_name};
 
-use crate::NetError;
 use crate::channel::{
     Channel, ChannelPart, ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig, certain,
 };
+use crate::error::NetError;
 use crate::file::ReadFile;
 use crate::handover::{Bursting, Bursts};
 use crate::loss_trace::TraceLossConfig;

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use varicap_units::{BucketDepth, Bytes, JsonSchema, Rate, Streams, Time, TokenBucket, Work};
 
-use crate::Frame;
 use crate::by_flow::ByFlow;
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
+use crate::frame::Frame;
 
 /// What becomes of a packet that does not conform to its reservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

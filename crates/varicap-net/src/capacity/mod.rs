@@ -21,8 +21,9 @@ use std::sync::Arc;
 use varicap_units::part::{self, Checked, Fault, Part};
 use varicap_units::{JsonSchema, Rate, Stream, Time, choice, stream_name};
 
+use crate::error::NetError;
 use crate::handover::{Interrupted, InterruptedParts, Outages};
-use crate::{LoadReactiveConfig, NetError, ReactiveParts};
+use crate::reactive::{LoadReactiveConfig, ReactiveParts};
 
 pub use constant::Constant;
 pub use markov::{Markov, MarkovConfig, MarkovParts};

@@ -9,8 +9,8 @@ use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, stream_name};
 
 use super::trains::{LightConfig, LightParts};
 use super::{CapacityPart, Constant, ReadFile, TraceOffset};
-use crate::NetError;
 use crate::check::{Lines, read_digits, require_room, yes};
+use crate::error::NetError;
 use crate::file::read_named;
 use crate::handover::Outages;
 

@@ -14,8 +14,8 @@ use varicap_units::{JsonSchema, Span};
 
 use super::ReadFile;
 use super::opportunities::LATEST_MS;
-use crate::NetError;
 use crate::check::{Lines, read_digits, require_room};
+use crate::error::NetError;
 use crate::file::read_named;
 
 /// Opportunities of bursts on a link that was idle. Source: [cellreplay].

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, Streams, Time, choice, stream_name};
 
-use crate::NetError;
+use crate::error::NetError;
 use crate::file::ReadFile;
 use crate::handover::{HandedOver, Jumping};
 

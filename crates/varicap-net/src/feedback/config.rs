@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use varicap_units::{JsonSchema, Rate};
 
-use crate::Service;
+use crate::config::Service;
 
 /// A segmentation buffer without limit behind the sender, served at the rate that `feedback` advertises. Rates count packets
 /// without link framing. Source: [abr, §III-A].

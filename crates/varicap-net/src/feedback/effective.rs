@@ -11,7 +11,7 @@ use varicap_units::part::{Checked, Part, positive, require};
 use varicap_units::{JsonSchema, Rate, Span, Stretch, Time, Work};
 
 use super::{EstimatorPart, Instantaneous, KnownRtt, RateFeedback, Scale};
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// Most samples of an average, and most averages.
 pub const MOST_SAMPLES: usize = 100_000;

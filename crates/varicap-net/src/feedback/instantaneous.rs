@@ -5,7 +5,7 @@ use varicap_units::part::{Checked, Part, positive};
 use varicap_units::{JsonSchema, Rate, Span, Time, Work};
 
 use super::{EstimatorPart, RateFeedback, Scale};
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// The mean rate of an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

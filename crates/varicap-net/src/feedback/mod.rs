@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::Part;
 use varicap_units::{Bytes, JsonSchema, Rate, Span, Time, Work, choice};
 
-use crate::Backlog;
+use crate::frame::Backlog;
 
 pub use advice::{ReceivedAdvice, SconeConfig};
 pub use config::AbrConfig;

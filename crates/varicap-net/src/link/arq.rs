@@ -15,9 +15,12 @@ use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::{ArqConfig, Inside, Link, Transmission, share};
 use crate::capacity::CapacityParts;
+use crate::config::Framing;
+use crate::error::NetError;
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 use crate::loss::Loss;
+use crate::queue::config::QueueConfig;
 use crate::queue::{Limit, LineLimit, Queue, QueueDiscipline, Transmitter, TransmitterState};
-use crate::{Backlog, Frame, Framing, LossCause, Lost, NetError, QueueConfig, Watch};
 
 /// Largest window: cells of the window are looked through in every slot.
 const LARGEST_WINDOW: u32 = 4096;

@@ -4,7 +4,7 @@
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::Link;
-use crate::{Ahead, Backlog, Frame, Lost, Watch};
+use crate::frame::{Ahead, Backlog, Frame, Lost, Watch};
 
 /// An observer that counts losses, and passes everything on.
 pub(super) struct Tally<'a, W> {

@@ -5,7 +5,7 @@ use varicap_units::{Span, Streams, Time};
 use super::{Link, LinkParts};
 use crate::capacity::CapacityParts;
 use crate::delay::{Delay, DelayProcess};
-use crate::{Frame, Watch};
+use crate::frame::{Frame, Watch};
 
 /// What moves the delay of a link.
 #[derive(Debug)]

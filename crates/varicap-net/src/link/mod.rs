@@ -27,13 +27,14 @@ use std::collections::VecDeque;
 use varicap_units::{Bytes, Rate, Span, Streams, Time, Work, stream_name};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
+use crate::config::Framing;
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 use crate::loss::Loss;
 use crate::policing::{Policed, Policer};
 use crate::queue::{
     Limit, Queue, QueueDiscipline, Supply, SupplyQueue, Transmitter, TransmitterState, Waiting,
 };
 use crate::reactive::Reactive;
-use crate::{Backlog, Frame, Framing, LossCause, Lost, Watch};
 
 use arq::Arq;
 pub use arq::ArqParts;

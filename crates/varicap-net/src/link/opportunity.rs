@@ -13,8 +13,8 @@ use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 use super::light::Light;
 use super::{Link, Transmission, share};
 use crate::capacity::{NANOS_PER_MS, OpportunityParts};
+use crate::frame::{Frame, Watch};
 use crate::queue::Queue;
-use crate::{Frame, Watch};
 
 /// Where a link is in its trace of opportunities.
 #[derive(Clone, Debug)]

@@ -5,7 +5,12 @@ use std::sync::Arc;
 use varicap_units::Bytes;
 
 use super::ArqParts;
-use crate::{CapacityParts, DelayParts, Framing, LossParts, PolicingParts, QueueConfig, Service};
+use crate::capacity::CapacityParts;
+use crate::config::{Framing, Service};
+use crate::delay::DelayParts;
+use crate::loss::LossParts;
+use crate::policing::PolicingParts;
+use crate::queue::config::QueueConfig;
 
 /// All that a link is made of, with its traces already read.
 #[derive(Clone, Debug)]

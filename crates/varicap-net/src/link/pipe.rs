@@ -8,8 +8,9 @@ use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use super::ring::Ring;
 use super::server::Server;
+use crate::config::Framing;
+use crate::frame::{Ahead, Backlog, Frame, Watch};
 use crate::queue::{LineLimit, TransmitterState};
-use crate::{Ahead, Backlog, Frame, Framing, Watch};
 
 /// A frame of which is known when it leaves.
 #[derive(Clone, Debug)]

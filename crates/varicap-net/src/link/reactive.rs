@@ -4,9 +4,9 @@ use varicap_units::Time;
 
 use super::{Inside, Link, Transmission};
 use crate::capacity::CapacityProcess;
+use crate::frame::{Frame, Watch};
 use crate::queue::{Queue, QueueDiscipline, Transmitter, TransmitterState};
 use crate::reactive::{LoadReactiveControl, QueueSample, Setting};
-use crate::{Frame, Watch};
 
 impl<F: Frame> Link<F> {
     /// Replaces the controller of a load-reactive link; other links have none.

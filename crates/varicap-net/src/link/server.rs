@@ -7,7 +7,7 @@
 
 use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time, Work};
 
-use crate::{Framing, Service};
+use crate::config::{Framing, Service};
 
 /// Bytes of the largest frame whose work fits in 64 bits [B].
 const LARGEST_FRAME: u64 = u64::MAX / (8 * NANOS_PER_SEC);

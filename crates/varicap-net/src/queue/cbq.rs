@@ -24,7 +24,7 @@ use super::{
     TransmitterState, Waiting,
 };
 use crate::check::yes;
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// What a class may have saved of its share: it makes up for the frames of others that it waited for [full packets].
 const BURST: u64 = 4;

@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
-use crate::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
 
 /// The drop rate of the last episode is taken up again if it ended no longer ago than that many intervals (RFC 8289
 /// §5.5).

@@ -9,7 +9,7 @@ use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::{Limit, QueueDiscipline, QueuePart, Site, SupplyQueue, Transmitter, Waiting};
-use crate::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
 
 /// The name of a queue that whoever runs the scenario supplies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,7 +16,7 @@ use super::{
     Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter,
     TransmitterState, Waiting,
 };
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// A device whose ring stands between a queue and the link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// A drop-tail queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

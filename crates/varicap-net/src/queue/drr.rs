@@ -14,7 +14,7 @@ use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
 use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// Least quantum: a large packet must not take many rounds [B].
 const LEAST_QUANTUM: Bytes = Bytes::new(100);

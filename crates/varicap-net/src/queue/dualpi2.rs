@@ -13,7 +13,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Probability, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Greatest coupling factor.
 const MOST_COUPLING: f64 = 10.0;

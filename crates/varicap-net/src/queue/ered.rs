@@ -13,7 +13,7 @@ use super::limit::{holds_a_packet, in_bytes};
 use super::{
     DropSpacing, Limit, QueueDiscipline, QueuePart, Red, RedConfig, Site, Supply, Transmitter, Waiting,
 };
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// Enhanced RED: the thresholds apply to unmarked packets only; marked ones conform to a reservation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

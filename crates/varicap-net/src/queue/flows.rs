@@ -11,7 +11,7 @@ use varicap_units::{Amount, Bytes, JsonSchema, Time};
 use super::limit::holds_a_packet;
 use super::{Fifo, Limit, Site, Transmitter, TransmitterState, Waiting};
 use crate::by_flow::ByFlow;
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Least and greatest weight of a flow.
 const LEAST_WEIGHT: f64 = 0.01;

@@ -12,7 +12,7 @@ use varicap_units::{Amount, Bytes, JsonSchema, Span, Time};
 use super::codel::{Control, Law, Source};
 use super::limit::holds_a_packet;
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Most queues.
 const MOST_QUEUES: u32 = 65_536;

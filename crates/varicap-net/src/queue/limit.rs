@@ -4,7 +4,7 @@ use varicap_units::part::{self, Checked};
 use varicap_units::{Amount, Bytes};
 
 use super::TransmitterState;
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// The most that a queue may hold: frames or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::{
     Chosen, DropTail, Limit, LineLimit, QueueConfig, QueueDiscipline, Site, Supply, SupplyQueue, Transmitter,
     Waiting,
 };
-use crate::{Backlog, Frame, Lost, Watch};
+use crate::frame::{Backlog, Frame, Lost, Watch};
 
 /// A queue that keeps its frames and decides about each of them.
 ///

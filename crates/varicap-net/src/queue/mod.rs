@@ -31,7 +31,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, JsonSchema, Rate, Stream, Time, Work};
 
-use crate::{Backlog, Frame, Framing, LinkParts, Watch};
+use crate::config::Framing;
+use crate::frame::{Backlog, Frame, Watch};
+use crate::link::LinkParts;
 
 pub use cbq::CbqClass;
 pub use custom::{Next, Order, PacketView, QueuePolicy};

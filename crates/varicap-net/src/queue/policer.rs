@@ -12,7 +12,7 @@ use super::shaper::{Allowance, inner, on_kernel};
 use super::{
     Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter, Waiting,
 };
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// A token-bucket policer in front of another queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

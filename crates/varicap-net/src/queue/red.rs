@@ -9,7 +9,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, NANOS_PER_SEC, Probability, Stream, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting, held};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Random early detection, with the options of ns-2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
 use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// Flows that are remembered before the first look for those that are past.
 const FLOWS: usize = 64;

@@ -13,7 +13,7 @@ use super::{
     Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter,
     TransmitterState, Waiting,
 };
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// A token-bucket shaper behind another queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

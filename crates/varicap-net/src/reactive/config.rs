@@ -8,9 +8,9 @@ use varicap_units::{JsonSchema, Probability, Rate, Span, Stream};
 
 use super::ReactiveParts;
 use super::control::{ReactiveControlConfig, check_weight, weight};
-use crate::NetError;
 use crate::capacity::{Capacity, CapacityPart, ReadFile, ResidualConfig};
 use crate::check::yes;
+use crate::error::NetError;
 
 /// Shortest time between samples: shorter ones are more than the packets of any link.
 const SHORTEST: Span = Span::from_nanos(1_000);

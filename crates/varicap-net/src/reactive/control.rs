@@ -12,7 +12,7 @@ use super::moving_average::MovingAverageConfig;
 use super::pi::PiConfig;
 use super::step::Step;
 use super::target_delay::TargetDelayConfig;
-use crate::Backlog;
+use crate::frame::Backlog;
 use crate::queue::Limit;
 
 /// How full a queue is, averaged or not.

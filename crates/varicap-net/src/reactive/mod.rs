@@ -25,8 +25,8 @@ use std::sync::Arc;
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use crate::capacity::{CapacityParts, CapacitySegment};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 use crate::queue::{Limit, Managed, QueueDiscipline, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
 
 pub use config::{ControlPackets, LoadReactiveConfig, OccupancyConfig, SmoothedConfig};
 pub use control::{
