@@ -10,9 +10,9 @@ use varicap_experiment::{Network, changes_per_second};
 use varicap_units::{Span, Streams, Time};
 
 use crate::budget::Guard;
+use crate::options::Options;
 use crate::plausible;
 use crate::record::Sampler;
-use crate::run::Options;
 use crate::world::World;
 
 /// The callback that decides at a pause whether a run goes on.

@@ -11,6 +11,8 @@ mod episode;
 mod events;
 mod net;
 mod observe;
+mod openers;
+mod options;
 mod packet;
 mod pages;
 mod plausible;
@@ -20,9 +22,11 @@ mod run;
 mod world;
 
 pub use budget::{Budget, Exceeded, count_elsewhere, left};
-pub use build::{ControlFactory, DeciderFactory, PolicyFactory, QueueFactory};
 pub use course::Course;
 pub use episode::{AdviceTask, Command, Episodes, FlowTask, LinkTask, Outcome, Report, Shape, Task};
 pub use events::Timers;
-pub use record::{PacketRecording, Recording, SeriesRecording};
-pub use run::{Finished, Options, RunError, run, run_many};
+pub use options::{
+    ControlFactory, DeciderFactory, Finished, Options, PacketRecording, PolicyFactory, QueueFactory,
+    Recording, SeriesRecording,
+};
+pub use run::{RunError, run, run_many};

@@ -86,9 +86,9 @@ impl Net {
         (state, LinkWatch { meter, link: link as u16, traffic: &mut self.traffic })
     }
 
-    /// The next packet that comes out of link `link` at `now`. The link is then woken for the one after it.
+    /// The next packet that comes out of link `link` at `now`, and when the one after it does: the link is woken then.
     #[inline(always)]
-    pub fn poll_link(&mut self, now: Time, node: NodeId, link: usize) -> Option<Packet> {
+    pub fn poll_link(&mut self, now: Time, node: NodeId, link: usize) -> Option<(Packet, Time)> {
         let Hop { link: state, meter } = self.hops.get_mut(link)?;
         // Without a log: links with one plan nothing.
         let (packet, due) = match state.pipe() {
@@ -103,8 +103,9 @@ impl Net {
             }
         };
         self.queue.wake(node, due);
-        self.count_out(packet.as_ref()?);
-        packet
+        let packet = packet?;
+        self.count_out(&packet);
+        Some((packet, due))
     }
 
     /// The packet that comes out of link `link` after `others` others, if it is then at the endpoint of a connection.

@@ -171,6 +171,7 @@ impl RttEstimator {
     }
 
     /// The RTO in force. It is computed where it is asked for, since most acknowledgements only feed it.
+    #[inline]
     pub(crate) fn rto(&self) -> Span {
         let Smooth { srtt8, rttvar4, least, samples, .. } = self.smooth;
         let base = if samples == 0 {

@@ -13,7 +13,7 @@ use crate::director::FlowDirector;
 use crate::emulator::Emulator;
 use crate::fidelity::Wakes;
 use crate::flows::{Endpoints, Samples};
-use crate::run::Options;
+use crate::options::Options;
 use crate::trace::Trace;
 
 /// The largest flow group that has a series for each flow; larger groups have a single result row as well.

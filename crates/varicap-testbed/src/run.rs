@@ -6,7 +6,6 @@ use std::sync::mpsc;
 
 use varicap_engine::meters_of;
 use varicap_experiment::fidelity::Fidelity;
-use varicap_experiment::live::Tap;
 use varicap_experiment::measure::FlowMeasure;
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::LinkRow;
@@ -24,6 +23,7 @@ use crate::kernel::Kernel;
 use crate::lockstep::{self, Lockstep};
 use crate::netlink::{Netlink, RouteMetrics};
 use crate::netns::{Namespace, set_sysctl};
+pub use crate::options::Options;
 use crate::plan::{Mode, Plan, largest_packet};
 use crate::recording::{Hosts, HostsRecorder, Wire, WireRecorder, stops};
 use crate::sys::{self, Clock};
@@ -36,21 +36,6 @@ const DEVICE: &str = "tun0";
 /// recovery cwnd is halved while everything behind the first hole stays buffered, so that a grown buffer would be full
 /// and no new data be sent until recovery ends. Only data in flight can fill it; see [`Endpoints::new`].
 const SEND_BUFFER: u64 = 64 << 20;
-
-/// The options of a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
-    /// How closely the kernel follows the standards.
-    pub mode: Mode,
-    /// Whether this kernel's clock stands still while anybody computes, as that of a guest of [`crate::guest`] does.
-    pub is_simulated: bool,
-    /// Interval of time series, if they are recorded.
-    pub series: Option<Span>,
-    /// The maximum number of events in the packet log, if it is kept.
-    pub packets: Option<usize>,
-    /// An observer of the running scenario, to which each interval of the series is reported when it ends.
-    pub live: Option<Tap<'a>>,
-}
 
 /// The results of a run.
 #[derive(Debug)]

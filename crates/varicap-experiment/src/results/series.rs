@@ -1,7 +1,7 @@
 //! Time series: what flows and links did in each interval, and their state at its end.
 
 use serde::{Deserialize, Serialize};
-use varicap_tcp::congestion::{CongestionControl, Controller, Shown};
+use varicap_tcp::congestion::{CongestionControl, Controller, Quantity};
 use varicap_tcp::{Sender, State};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
@@ -97,7 +97,7 @@ pub struct FlowSeries {
     lost_tokens: Work,
     /// The quantities that the flow's congestion control shows, and their values, point after point.
     #[serde(skip)]
-    shown: &'static [Shown],
+    shown: &'static [Quantity],
     #[serde(skip)]
     values: Vec<f64>,
 }
@@ -133,7 +133,7 @@ impl FlowSeries {
     }
 
     /// The quantities that the flow's congestion control shows.
-    pub fn shown(&self) -> &'static [Shown] {
+    pub fn shown(&self) -> &'static [Quantity] {
         self.shown
     }
 

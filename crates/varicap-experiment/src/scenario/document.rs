@@ -16,7 +16,6 @@ use varicap_tcp::Stack;
 pub(crate) use varicap_units::part::join as join_path;
 
 use crate::error::{Excerpt, ScenarioError};
-use crate::scenario::positions;
 
 /// Size of the largest file that is read [B].
 pub const MAX_FILE: usize = 10_000_000;
@@ -177,19 +176,6 @@ impl Node {
         })
     }
 
-    /// Reads a JSON text that somebody wrote.
-    pub fn from_json_file(text: &str) -> Result<Node, ScenarioError> {
-        let mut node: Node = serde_json::from_str(text).map_err(|error| {
-            let lines = Lines::of(text);
-            let start = lines.byte(error.line(), error.column());
-            let mut wrong = ScenarioError::at("", format!("valid JSON: {}", without_position(&error)));
-            lines.show(&mut wrong, Extent { start, end: start + 1 });
-            wrong
-        })?;
-        positions::mark(&mut node, text);
-        Ok(node)
-    }
-
     /// Reads the right-hand side of the setting with this index, `key=value`: as TOML if it parses, else as plain text.
     pub fn from_setting(key: &str, text: &str, index: usize) -> Node {
         let before = key.len() + 1;
@@ -326,7 +312,7 @@ fn syntax(lines: &Lines, error: &toml::de::Error) -> ScenarioError {
 }
 
 /// The message of serde_json without its position, which is said elsewhere.
-fn without_position(error: &serde_json::Error) -> String {
+pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }
@@ -422,7 +408,7 @@ impl Lines {
     }
 
     /// The byte at a line and a column, both from 1, where columns count bytes.
-    fn byte(&self, line: usize, column: usize) -> usize {
+    pub(crate) fn byte(&self, line: usize, column: usize) -> usize {
         self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0) + column.saturating_sub(1)
     }
 }

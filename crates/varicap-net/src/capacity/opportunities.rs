@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
 use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, stream_name};
 
-use super::trains::{LightConfig, LightParts};
+use super::trains::{LATEST_MS, LightConfig, LightParts};
 use super::{CapacityPart, Constant, ReadFile, TraceOffset};
 use crate::check::{Lines, read_digits, require_room, yes};
 use crate::error::NetError;
@@ -102,9 +102,6 @@ const MAHIMAHI_SIZE: Bytes = Bytes::new(1504);
 
 /// What Mahimahi adds to each packet: the header of its TUN device [B].
 const MAHIMAHI_OVERHEAD: Bytes = Bytes::new(4);
-
-/// Latest instant of a trace: thirty years [ms].
-pub(super) const LATEST_MS: u64 = 1_000_000_000_000;
 
 /// Most blank lines at the end.
 const BLANK_LINES: usize = 1000;

@@ -18,7 +18,7 @@ use varicap_experiment::Network;
 use varicap_tcp::congestion::Quantity;
 use varicap_units::{Streams, Time};
 
-use crate::run::Options;
+use crate::options::Options;
 use crate::world::{Decisions, World};
 
 pub use advice::AdviceTask;

@@ -88,27 +88,25 @@ impl EventQueue {
         debug_assert!(end <= EventQueue::LAST, "what never comes would come by {end:?}");
         let [a, b, c, d] = self.firsts;
         let first = a.min(b).min(c.min(d));
-        let mut sorted = time_of(self.heap[0]);
-        while self.opens_at < sorted.min(first) && self.opens_at <= end {
+        let mut at = first.min(time_of(self.heap[0]));
+        while self.opens_at < at && self.opens_at <= end {
             self.empty_slot();
-            sorted = time_of(self.heap[0]);
+            at = first.min(time_of(self.heap[0]));
         }
-        let at = first.min(sorted);
         if at > end {
             return None;
         }
         self.now = at;
-        if sorted < first {
-            return Some((at, node_of(self.heap[0])));
-        }
         let place = if a == at {
             0
         } else if b == at {
             1
         } else if c == at {
             2
-        } else {
+        } else if d == at {
             3
+        } else {
+            return Some((at, node_of(self.heap[0])));
         };
         Some((at, NodeId::numbered(place)))
     }

@@ -81,7 +81,7 @@ mod tests {
     use varicap_units::{Span, Streams};
 
     use super::*;
-    use crate::run::Options;
+    use crate::options::Options;
 
     /// The way back ends after the handshake: the receiver has all data and the FIN, and sends its own again and again, while
     /// the sender hears nothing and gives up. Nothing will acknowledge that FIN.

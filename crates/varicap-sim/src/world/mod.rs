@@ -15,11 +15,11 @@ use varicap_experiment::packets::PacketLog;
 use varicap_net::Frame;
 use varicap_units::{Bytes, Rate, Time};
 
-use crate::build::Openers;
 use crate::connection::{Answer, Connection};
 use crate::events::EventQueue;
 use crate::net::Net;
 use crate::observe::Observer;
+use crate::openers::Openers;
 use crate::packet::Packet;
 use crate::pages;
 
@@ -120,11 +120,10 @@ impl World {
 
     #[inline(always)]
     fn poll_link(&mut self, now: Time, node: NodeId, link: usize) {
-        while let Some(packet) = self.net.poll_link(now, node, link) {
-            // Most wakes bring one packet: the next due time says so without another poll.
-            let is_last = self.net.queue.pending(node) > now;
+        while let Some((packet, due)) = self.net.poll_link(now, node, link) {
             self.forward(now, packet);
-            if is_last {
+            // Most wakes bring one packet: the next due time says so without another poll.
+            if due > now {
                 break;
             }
         }
@@ -200,7 +199,7 @@ impl World {
             Answer::Held => {}
         }
         self.observer.on_window(connection, now);
-        net.queue.wake_by(net.nodes().connection(owner), connection.sender.poll_at());
+        net.queue.wake_by(net.nodes().connection(owner), connection.sender.wake_by());
         let (is_over, asks) = (connection.is_over(), connection.asks);
         if let Some(release) = held_until {
             // Often nothing happens before: then it takes no wake, though it counts as an event. A policy acts before.
@@ -255,7 +254,7 @@ impl World {
         connection.release = Time::NEVER;
         self.net.send_data(now, connection);
         self.observer.on_window(connection, now);
-        self.net.queue.wake_by(self.net.nodes().connection(owner), connection.sender.poll_at());
+        self.net.queue.wake_by(self.net.nodes().connection(owner), connection.sender.wake_by());
         if connection.is_over() {
             self.close(now, owner);
         }

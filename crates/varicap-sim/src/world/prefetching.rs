@@ -60,7 +60,7 @@ mod tests {
     use varicap_units::{Span, Streams, Time};
 
     use super::*;
-    use crate::run::Options;
+    use crate::options::Options;
 
     /// A crowd on two links that plan their departures, as they do without `more`, or on links that cannot; among it
     /// transfers that reuse slots, and datagrams.

@@ -19,7 +19,7 @@ use varicap_units::{Bytes, JsonSchema, Rate, Span, Time};
 use super::bandwidth::{Bandwidth, Recent};
 use super::least::Least;
 use super::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, MOST_WINDOW, Shown, Start, Wants,
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, MOST_WINDOW, Quantity, Start, Wants,
 };
 
 /// Binary places of windows and of `1 / delta`.
@@ -307,7 +307,7 @@ impl CongestionControl for Copa {
         Wants { every_ack: true, own_recovery: true, ..Wants::default() }
     }
 
-    fn shown(&self) -> &'static [Shown] {
+    fn shown(&self) -> &'static [Quantity] {
         SHOWN
     }
 
@@ -322,15 +322,15 @@ impl CongestionControl for Copa {
 }
 
 /// The quantities that `show` shows, with the paper's names.
-const SHOWN: &[Shown] = &[
-    Shown { name: "copa_delta", unit: "1", description: "Copa's delta: what delay is worth." },
-    Shown { name: "copa_velocity", unit: "1", description: "Its velocity v." },
-    Shown {
+const SHOWN: &[Quantity] = &[
+    Quantity { name: "copa_delta", unit: "1", description: "Copa's delta: what delay is worth." },
+    Quantity { name: "copa_velocity", unit: "1", description: "Its velocity v." },
+    Quantity {
         name: "copa_competing",
         unit: "1",
         description: "Its mode: 1 where it competes with others that fill the buffer.",
     },
-    Shown { name: "copa_dq_s", unit: "s", description: "The queueing delay dq that it sees." },
+    Quantity { name: "copa_dq_s", unit: "s", description: "The queueing delay dq that it sees." },
 ];
 
 #[cfg(test)]

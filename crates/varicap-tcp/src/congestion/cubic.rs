@@ -9,16 +9,13 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, JsonSchema, Span, Time};
 
 use super::counting::{Limit, segments, slow_start_in_segments};
-use super::cubic_linux::Linux;
+use super::cubic_linux::{Linux, MOST_HERTZ};
 use super::hystart::{Hystart, HystartAck, SlowStart, SlowStartExit};
 use super::reno::remembering;
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// Largest C, with which a window grows by a million segments in the first second beyond its plateau [MSS/s^3].
 const MOST_C: f64 = 1e6;
-/// Most ticks per second of a clock, which is what Linux may be built with at most.
-pub(super) const MOST_HERTZ: u32 = 1000;
-
 /// The constants of RFC 9438.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -358,12 +355,6 @@ impl CongestionControl for Cubic {
                 }
                 self.set_bytes(self.mss);
             }
-        }
-    }
-
-    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
-        if limit.as_u64() < self.cwnd {
-            self.set_bytes(limit.as_u64());
         }
     }
 

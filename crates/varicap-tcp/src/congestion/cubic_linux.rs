@@ -11,7 +11,9 @@ use varicap_units::{Span, Time};
 
 use super::CubicConfig;
 use super::counting::Steps;
-use super::cubic::MOST_HERTZ;
+
+/// Most ticks per second of a clock, which is what Linux may be built with at most.
+pub(super) const MOST_HERTZ: u32 = 1000;
 
 /// A second in the units of K and of the time since the epoch began.
 const SECOND: u64 = 1 << 10;

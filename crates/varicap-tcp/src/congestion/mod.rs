@@ -8,6 +8,8 @@ use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 
 #[macro_use]
 mod registry;
+#[macro_use]
+mod model_based;
 mod bandwidth;
 mod counting;
 mod cubic_linux;
@@ -179,24 +181,6 @@ pub struct Loss {
     pub app_limited: bool,
 }
 
-/// A quantity that a control shows to whoever watches it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// Its name in tables.
-    pub name: &'static str,
-    /// Its unit; `1` for plain numbers.
-    pub unit: &'static str,
-    /// Its meaning, in one sentence.
-    pub description: &'static str,
-}
-
-impl Shown {
-    /// A quantity of this name and unit, with what it means.
-    pub(super) const fn new(name: &'static str, unit: &'static str, description: &'static str) -> Shown {
-        Shown { name, unit, description }
-    }
-}
-
 /// How much a path delivered in what time. Source: draft-cheng-iccrg-delivery-rate-estimation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
@@ -316,7 +300,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_congestion(&mut self, event: &CongestionEvent);
     /// Recovery has ended. A window above `limit` would let out a burst (RFC 6582 §3.2 step 3, option 1);
     /// [`Bytes::MAX`] where the recovery has no such rule.
-    fn on_recovered(&mut self, _now: Time, _limit: Bytes) {}
+    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
+        self.cap(limit);
+    }
     /// The last reduction by a loss was spurious: the window and ssthresh are at least what they were before it.
     fn on_undo(&mut self, _now: Time) {}
     /// The network advertised a rate [b/s] ([abr], [ratcp]); an unlimited one: it advertises none any more.
@@ -347,7 +333,7 @@ pub trait CongestionControl: Debug + Send {
         false
     }
     /// The quantities that it shows to whoever watches; always the same.
-    fn shown(&self) -> &'static [Shown] {
+    fn shown(&self) -> &'static [Quantity] {
         &[]
     }
     /// Appends the values of what it shows: one for each, NaN where there is none.

@@ -164,11 +164,6 @@ impl CongestionControl for RateAdaptiveWindow {
         self.rules_mut().on_congestion(&CongestionEvent { in_flight, ..*event });
     }
 
-    fn on_recovered(&mut self, now: Time, limit: Bytes) {
-        let limit = limit.saturating_sub(self.reserved());
-        self.rules_mut().on_recovered(now, limit);
-    }
-
     fn on_undo(&mut self, now: Time) {
         self.rules_mut().on_undo(now);
     }

@@ -153,7 +153,7 @@ macro_rules! dispatch {
             fn is_holding_back(&self) -> bool {
                 on!($controls, self, control => control.is_holding_back())
             }
-            fn shown(&self) -> &'static [Shown] {
+            fn shown(&self) -> &'static [Quantity] {
                 on!($controls, self, control => control.shown())
             }
             fn show(&self, values: &mut Vec<f64>) {

@@ -309,12 +309,6 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
-        if limit.as_u64() < self.cwnd {
-            self.set(limit.as_u64());
-        }
-    }
-
     fn on_undo(&mut self, _now: Time) {
         let prior = std::mem::take(&mut self.prior);
         self.ssthresh = self.ssthresh.max(prior.ssthresh);

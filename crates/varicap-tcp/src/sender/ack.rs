@@ -5,6 +5,7 @@ use varicap_units::{Bytes, Span, Time};
 use super::ack_sample::Acked;
 use super::offer::Offer;
 use super::prr::{Prr, PrrAck};
+use super::timers::Timeout;
 use super::{AckOutcome, Sender, TimerKind};
 use crate::congestion::{CongestionControl, CongestionEvent, CongestionKind, Halving};
 use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
@@ -71,8 +72,7 @@ impl Sender {
             may_open: true,
             ..Acked::default()
         };
-        let ack = self.ack_sample(now, segment, acked);
-        self.window.on_ack(&ack);
+        self.inform_control(segment, &mut acked.sample(now, self.window.round()));
         self.update_pace();
         self.rearm(now);
         self.check();
@@ -114,6 +114,7 @@ impl Sender {
 
     /// An acknowledgement of new data that has to be looked at, or a duplicate.
     fn on_acceptable(&mut self, now: Time, segment: &Segment) -> AckOutcome {
+        self.fix_timeout();
         self.offer.probes_out = 0;
         if self.usage.max_fs.is_some() {
             self.note_flight();
@@ -239,9 +240,8 @@ impl Sender {
 
     /// The control hears of an acknowledgement, which may open the window as far as the draft's maxFS allows.
     fn open_window(&mut self, now: Time, segment: &Segment, acked: Acked) {
-        let ack = self.ack_sample(now, segment, acked);
         let (cwnd, limit) = (self.window.cwnd(), self.growth_limit());
-        self.window.on_ack(&ack);
+        self.inform_control(segment, &mut acked.sample(now, self.window.round()));
         if self.usage.max_fs.is_some() {
             self.cap_growth(cwnd, limit);
         }
@@ -306,7 +306,7 @@ impl Sender {
     fn on_window_opened(&mut self) {
         if self.pending == TimerKind::Persist {
             self.pending = TimerKind::Retransmit;
-            self.timeout = Time::NEVER;
+            self.timeout = Timeout::OFF;
             self.offer.probe_due = false;
             self.sampling.rtt.on_window_opened();
         }
@@ -489,7 +489,7 @@ impl Sender {
         // Data that was sent before going back to a hole is no new data.
         if self.space.una == self.space.max && !self.is_done() {
             self.pending = TimerKind::Hold;
-            self.timeout = self.sampling.rtt.deadline(now);
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         }
     }
 
@@ -498,7 +498,7 @@ impl Sender {
             return AckOutcome::default();
         }
         let sent = self.handshake.on_answer(segment.echo, self.sampling.is_exact());
-        self.timeout = Time::NEVER;
+        self.timeout = Timeout::OFF;
         self.expiries = 0;
         self.offer.begin(segment.window);
         self.ecn.on_answer(segment.flags);

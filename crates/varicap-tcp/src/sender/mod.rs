@@ -45,6 +45,7 @@ pub use output::Polled;
 use prr::Prr;
 use release::Release;
 use sampling::Sampling;
+use timers::Timeout;
 use usage::Usage;
 
 /// Windows above this are no limit: far more than any path holds, and safe to add to.
@@ -143,7 +144,7 @@ pub struct Sender {
     plain_until: u64,
     max_window: u64,
     /// When the timer fires (Linux: `icsk_timeout`), and what it waits for (`icsk_pending`).
-    timeout: Time,
+    timeout: Timeout,
     pending: TimerKind,
     /// A probe of the tail must be sent.
     tail_probe_due: bool,
@@ -248,7 +249,7 @@ impl Sender {
             writes: None,
             offer: Offer::new(if config.handshake { 0 } else { offer }, offer),
             max_window: in_bytes(config.max_window, config).as_u64().clamp(mss, NO_LIMIT),
-            timeout: Time::NEVER,
+            timeout: Timeout::OFF,
             pending: TimerKind::Retransmit,
             tail_probe_due: false,
             since_probe: SinceProbe::Nothing,
@@ -391,7 +392,7 @@ impl Sender {
     /// application can change anything. Ask after polling until `None`.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        self.timeout.min(self.release.wake_at())
+        self.timeout().min(self.release.wake_at())
     }
 
     /// Congestion window, at most the configured maximum; the inflation of fast recovery is not included [B].
@@ -504,7 +505,7 @@ impl Sender {
     #[inline]
     fn note_poll(&mut self, now: Time) {
         self.note_time(now);
-        debug_assert!(now <= self.timeout, "polled at {now:?}, after the timer at {:?}", self.timeout);
+        debug_assert!(now <= self.timeout(), "polled at {now:?}, after the timer at {:?}", self.timeout());
     }
 
     /// Asserts what holds between any two calls.
@@ -512,7 +513,7 @@ impl Sender {
     fn check(&self) {
         debug_assert!(self.space.is_sound(), "{:?}", self.space);
         debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
-        let is_watched = !self.timeout.is_never() || self.handshake.gave_up;
+        let is_watched = !self.timeout.is_off() || self.handshake.gave_up;
         debug_assert!(self.space.flight() == 0 || is_watched, "data in flight without a timer");
     }
 }

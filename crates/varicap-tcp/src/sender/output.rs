@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 
 use varicap_units::{Bytes, Time};
 
+use super::timers::Timeout;
 use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::CongestionControl;
 use crate::recovery::{SequenceSpace, State};
@@ -66,7 +67,7 @@ impl Sender {
         let simple = una < nxt
             && nxt == max
             && end <= offered
-            && now < self.timeout
+            && now < self.timeout_bound()
             && (self.release.is_open(now) || !is_resending && self.release.is_only_paced(now))
             && !self.offer.probe_due
             && !(is_resending && self.recovery.may_resend(end - una <= self.flight_limit()));
@@ -90,7 +91,7 @@ impl Sender {
         debug_assert_eq!(limit, self.flight_limit(), "what leaves moves no window");
         // Mostly the window is full now, or the next segment has to wait, and the next poll would say so.
         let next = end + mss;
-        debug_assert!(now < self.timeout, "data in flight had no timer");
+        debug_assert!(now < self.timeout_bound(), "data in flight had no timer");
         if next > offered {
             return Polled::Segment;
         }
@@ -176,7 +177,7 @@ impl Sender {
     /// The next segment that fits into `window`, or else into cwnd as recovery stretches it.
     #[inline]
     fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
-        if now >= self.timeout {
+        if now >= self.timeout() {
             self.on_expiry(now);
         }
         if std::mem::take(&mut self.tail_probe_due)
@@ -313,7 +314,7 @@ impl Sender {
             self.recovery.on_sent(now, (from, to));
             if from == self.space.una && self.pending != TimerKind::Reorder {
                 self.pending = TimerKind::Retransmit;
-                self.timeout = self.sampling.rtt.deadline(now);
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
         } else if from == self.space.una
             && self.recovery.is_selective()
@@ -321,7 +322,7 @@ impl Sender {
         {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
             // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout indefinitely.
-            self.timeout = self.sampling.rtt.deadline(now);
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         }
         self.space.nxt = self.space.nxt.max(to);
         let flags = self.with_extras(now, (from, to), flags, false);
@@ -345,8 +346,8 @@ impl Sender {
         self.account(now, wire_size);
         self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
-        if self.timeout.is_never() {
-            self.timeout = self.sampling.rtt.deadline(now);
+        if self.timeout.is_off() {
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
     }
@@ -413,8 +414,8 @@ impl Sender {
             if self.pending != TimerKind::Persist {
                 (self.pending, self.offer.probes_out) = (TimerKind::Persist, 0);
             }
-            if self.timeout.is_never() {
-                self.timeout = self.sampling.rtt.deadline(now);
+            if self.timeout.is_off() {
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
         }
         self.hold(true)
@@ -436,7 +437,7 @@ impl Sender {
         if !self.handshake.take_syn(now) {
             return None;
         }
-        self.timeout = self.sampling.rtt.deadline(now);
+        self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         self.count_empty();
         let size = self.overhead.saturating_add(self.handshake.syn_options);
         self.account(now, size);

@@ -9,21 +9,81 @@ use crate::congestion::{CongestionControl, CongestionKind};
 use crate::recovery::{Reaction, State};
 use crate::timer::FIRST_PROBE;
 
+/// When the timer of a sender fires. Nearly every acknowledgement sets it anew and it hardly ever fires, so that an RTO is
+/// computed when somebody asks for it: 30 instructions an acknowledgement less.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Timeout {
+    /// At this instant.
+    At(Time),
+    /// An RTO after this instant, to the nanosecond.
+    Rto(Time),
+    /// An RTO after this instant, by the timer's clock.
+    Deadline(Time),
+}
+
+impl Timeout {
+    /// A timer that does not run.
+    pub(super) const OFF: Timeout = Timeout::At(Time::NEVER);
+
+    /// Whether the timer does not run.
+    #[inline]
+    pub(super) fn is_off(self) -> bool {
+        matches!(self, Timeout::At(Time::NEVER))
+    }
+}
+
 impl Sender {
+    /// The instant at which the timer fires.
+    #[inline]
+    pub(super) fn timeout(&self) -> Time {
+        match self.timeout {
+            Timeout::At(at) => at,
+            Timeout::Rto(since) => since + self.sampling.rtt.rto(),
+            Timeout::Deadline(since) => self.sampling.rtt.deadline(since),
+        }
+    }
+
+    /// An instant before which the timer does not fire.
+    #[inline]
+    pub(super) fn timeout_bound(&self) -> Time {
+        match self.timeout {
+            Timeout::At(at) => at,
+            Timeout::Rto(since) | Timeout::Deadline(since) => since + self.sampling.rtt.least_rto(),
+        }
+    }
+
+    /// A timer that is set at `now` for an RTO.
+    #[inline]
+    fn lazily(&mut self, now: Time, timeout: fn(Time) -> Timeout) -> Timeout {
+        self.timeout = timeout(now);
+        if self.sampling.rtt.least_rto() > Span::ZERO { self.timeout } else { Timeout::At(self.timeout()) }
+    }
+
+    /// Computes when the timer fires, before the RTO changes.
+    pub(super) fn fix_timeout(&mut self) {
+        self.timeout = Timeout::At(self.timeout());
+    }
+
+    /// An instant by which to wake the sender: at [`Sender::poll_at`], or before; then it has to be asked again.
+    #[inline]
+    pub fn wake_by(&self) -> Time {
+        self.timeout_bound().min(self.release.wake_at())
+    }
+
     /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
     #[inline]
     pub(super) fn rearm(&mut self, now: Time) {
         if self.space.una == self.space.max {
-            self.timeout = Time::NEVER;
+            self.timeout = Timeout::OFF;
         } else if self.recovery.may_probe() {
             if self.since_probe == SinceProbe::Nothing {
                 self.since_probe = SinceProbe::Acknowledged;
             }
             // Until nothing more leaves, which is mostly the same instant.
             self.pending = TimerKind::Probe;
-            self.timeout = now + self.sampling.rtt.rto();
+            self.timeout = self.lazily(now, Timeout::Rto);
         } else {
-            self.timeout = self.sampling.rtt.deadline(now);
+            self.timeout = self.lazily(now, Timeout::Deadline);
         }
     }
 
@@ -49,14 +109,14 @@ impl Sender {
         let left_at = self.recovery.head_left_at().unwrap_or(now);
         let rtt = &self.sampling.rtt;
         let left = (left_at + rtt.rto()).max(now + Span::from_nanos(1)) - now;
-        self.timeout = rtt.after(now, left);
+        self.timeout = Timeout::At(rtt.after(now, left));
     }
 
     /// Waits for what may be late.
     fn wait_for_late(&mut self, now: Time, left: Span) {
         self.pending = TimerKind::Reorder;
         let rtt = &self.sampling.rtt;
-        self.timeout = rtt.after(now, left.saturating_add(rtt.slack()));
+        self.timeout = Timeout::At(rtt.after(now, left.saturating_add(rtt.slack())));
     }
 
     /// Nothing more leaves now: what left last is the tail to be probed.
@@ -65,7 +125,7 @@ impl Sender {
         let since = std::mem::replace(&mut self.since_probe, SinceProbe::Nothing);
         if since != SinceProbe::Nothing && self.probes_tail() {
             self.pending = TimerKind::Probe;
-            self.timeout = self.probe_timeout(now, since == SinceProbe::Sent);
+            self.timeout = Timeout::At(self.probe_timeout(now, since == SinceProbe::Sent));
         }
     }
 
@@ -108,7 +168,7 @@ impl Sender {
         if outgoing.is_some() {
             self.recovery.on_probe(&self.space, !may_send_new);
             self.since_probe = SinceProbe::Nothing;
-            self.timeout = self.sampling.rtt.deadline(now);
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         } else {
             self.rearm_from_head(now);
         }
@@ -122,7 +182,7 @@ impl Sender {
             TimerKind::Probe => {
                 self.tail_probe_due = true;
                 // The probe sets it; until then only an arrival can come between.
-                self.timeout = self.sampling.rtt.deadline(now);
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
             TimerKind::Reorder => self.on_late(now),
             TimerKind::Persist => {
@@ -132,13 +192,13 @@ impl Sender {
                 self.offer.probes_out += 1;
                 self.sampling.rtt.on_expiry();
                 self.offer.probe_due = true;
-                self.timeout = self.sampling.rtt.deadline(now);
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
             TimerKind::Retransmit => self.on_timeout(now),
             TimerKind::Hold => {
                 debug_assert_eq!(self.space.flight(), 0, "data in flight without its own timer");
                 self.pending = TimerKind::Retransmit;
-                self.timeout = Time::NEVER;
+                self.timeout = Timeout::OFF;
             }
         }
     }
@@ -166,7 +226,7 @@ impl Sender {
         }
         if !self.handshake.connected {
             self.handshake.on_expiry();
-            self.timeout = self.sampling.rtt.deadline(now);
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             return;
         }
         let backoff = self.expiries;
@@ -190,7 +250,7 @@ impl Sender {
         if self.keeps_in_flight && in_flight > 0 {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));
         }
-        self.timeout = self.sampling.rtt.deadline(now);
+        self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
     }
 
     /// Whether the timer, which has expired, is the last one. While the receiver's window is closed what is resent are probes, and
@@ -225,7 +285,7 @@ impl Sender {
         // Full segments leave without a look at anything else.
         self.plain_until = self.written;
         self.pending = TimerKind::Retransmit;
-        self.timeout = Time::NEVER;
+        self.timeout = Timeout::OFF;
         self.release.rest();
     }
 }

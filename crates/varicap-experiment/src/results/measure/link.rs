@@ -5,73 +5,52 @@ use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use crate::results::histogram::Histogram;
 
-/// The counts of a link since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkTotals {
-    /// Work that the capacity offered, used or not.
-    pub offered: Work,
-    /// Work that the server could have done: as `offered`, but with at-start service a frame in service keeps its rate
-    /// until it ends, whatever is offered meanwhile.
-    pub available: Work,
-    /// Frames offered to the link.
-    pub arrived_frames: u64,
-    /// Frames that left the server.
-    pub carried_frames: u64,
-    /// Bytes that left the server [B].
-    pub carried: Bytes,
-    /// Bytes that passed by the server, counted as carried, yet without taking capacity [B].
-    pub bypassed: Bytes,
-    /// Frames lost because the queue was full.
-    pub overflowed_frames: u64,
-    /// Frames dropped early by active queue management.
-    pub aqm_dropped_frames: u64,
-    /// Frames dropped as they arrived because they did not conform to their reservation.
-    pub policed_frames: u64,
-    /// Frames lost on the channel, after they had left the server.
-    pub channel_lost_frames: u64,
-    /// Bytes lost on the channel, after they had left the server [B].
-    pub channel_lost: Bytes,
-    /// Frames marked (ECN).
-    pub marked_frames: u64,
-    /// Link-layer packets that a link with ARQ sent, including retransmissions.
-    pub transmissions: u64,
-    /// Link-layer packets that a link with ARQ retransmitted.
-    pub retransmissions: u64,
-    /// Frames that conformed to a reservation and were lost for any cause.
-    pub reserved_lost_frames: u64,
-    /// Integral of the waiting frames over time [frames ns].
-    pub frame_time: u128,
-    /// Integral of the waiting bytes over time [B ns].
-    pub byte_time: u128,
+varicap_units::totals! {
+    /// The counts of a link since the start of the run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct LinkTotals {
+        /// Work that the capacity offered, used or not.
+        pub offered: Work,
+        /// Work that the server could have done: as `offered`, but with at-start service a frame in service keeps its rate
+        /// until it ends, whatever is offered meanwhile.
+        pub available: Work,
+        /// Frames offered to the link.
+        pub arrived_frames: u64,
+        /// Frames that left the server.
+        pub carried_frames: u64,
+        /// Bytes that left the server [B].
+        pub carried: Bytes,
+        /// Bytes that passed by the server, counted as carried, yet without taking capacity [B].
+        pub bypassed: Bytes,
+        /// Frames lost because the queue was full.
+        pub overflowed_frames: u64,
+        /// Frames dropped early by active queue management.
+        pub aqm_dropped_frames: u64,
+        /// Frames dropped as they arrived because they did not conform to their reservation.
+        pub policed_frames: u64,
+        /// Frames lost on the channel, after they had left the server.
+        pub channel_lost_frames: u64,
+        /// Bytes lost on the channel, after they had left the server [B].
+        pub channel_lost: Bytes,
+        /// Frames marked (ECN).
+        pub marked_frames: u64,
+        /// Link-layer packets that a link with ARQ sent, including retransmissions.
+        pub transmissions: u64,
+        /// Link-layer packets that a link with ARQ retransmitted.
+        pub retransmissions: u64,
+        /// Frames that conformed to a reservation and were lost for any cause.
+        pub reserved_lost_frames: u64,
+        /// Integral of the waiting frames over time [frames ns].
+        pub frame_time: u128,
+        /// Integral of the waiting bytes over time [B ns].
+        pub byte_time: u128,
+    }
 }
 
 impl LinkTotals {
     /// Frames lost for any cause.
     pub const fn lost_frames(&self) -> u64 {
         self.overflowed_frames + self.aqm_dropped_frames + self.policed_frames + self.channel_lost_frames
-    }
-
-    /// The differences between these totals and those of an `earlier` time.
-    pub fn since(&self, earlier: &LinkTotals) -> LinkTotals {
-        LinkTotals {
-            offered: self.offered - earlier.offered,
-            available: self.available - earlier.available,
-            arrived_frames: self.arrived_frames - earlier.arrived_frames,
-            carried_frames: self.carried_frames - earlier.carried_frames,
-            carried: self.carried - earlier.carried,
-            bypassed: self.bypassed - earlier.bypassed,
-            overflowed_frames: self.overflowed_frames - earlier.overflowed_frames,
-            aqm_dropped_frames: self.aqm_dropped_frames - earlier.aqm_dropped_frames,
-            policed_frames: self.policed_frames - earlier.policed_frames,
-            channel_lost_frames: self.channel_lost_frames - earlier.channel_lost_frames,
-            channel_lost: self.channel_lost - earlier.channel_lost,
-            marked_frames: self.marked_frames - earlier.marked_frames,
-            transmissions: self.transmissions - earlier.transmissions,
-            retransmissions: self.retransmissions - earlier.retransmissions,
-            reserved_lost_frames: self.reserved_lost_frames - earlier.reserved_lost_frames,
-            frame_time: self.frame_time - earlier.frame_time,
-            byte_time: self.byte_time - earlier.byte_time,
-        }
     }
 }
 

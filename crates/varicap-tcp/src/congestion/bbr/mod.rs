@@ -12,7 +12,7 @@ use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Rate, Span, Stream, Time};
 
 use super::bandwidth::{Bandwidth, Candidates};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Shown, Start, Wants};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Quantity, Start, Wants};
 use long_term::LongTerm;
 
 /// A gain of one.
@@ -500,12 +500,7 @@ impl CongestionControl for Bbr {
         self.end_recovery();
     }
 
-    /// [bbr1, §4.3.4.4]: the window is left as it is.
-    fn on_idle(&mut self, _restart_window: Bytes) {}
-
-    fn on_kept(&mut self, in_flight: Bytes) {
-        self.cwnd = in_flight.as_u64() + self.mss;
-    }
+    model_based!();
 
     /// [bbr1, §4.3.4.4] (BBRHandleRestartFromIdle).
     fn on_restart(&mut self, now: Time) {
@@ -516,41 +511,6 @@ impl CongestionControl for Bbr {
             State::ProbeRtt => self.check_probe_rtt_done(now),
             State::Startup | State::Drain => {}
         }
-    }
-
-    fn on_stream(&mut self, stream: Stream) {
-        self.stream = Some(stream);
-    }
-
-    /// [bbr1, §4.3.5]: low rate samples during ProbeRTT are ignored.
-    #[inline]
-    fn is_holding_back(&self) -> bool {
-        self.state == State::ProbeRtt
-    }
-
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        Some(self.on_wire)
-    }
-
-    fn wants(&self) -> Wants {
-        Wants {
-            rate_samples: true,
-            every_ack: true,
-            own_recovery: true,
-            own_window: true,
-            random: true,
-            ..Wants::default()
-        }
-    }
-
-    fn shown(&self) -> &'static [Shown] {
-        SHOWN
     }
 
     fn show(&self, values: &mut Vec<f64>) {
@@ -566,12 +526,12 @@ impl CongestionControl for Bbr {
 }
 
 /// The quantities that `show` shows.
-const SHOWN: &[Shown] = &[
-    Shown::new("bbr1_state", "1", "State of BBR version 1: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT."),
-    Shown::new("bbr1_pacing_gain", "1", "Its pacing_gain."),
-    Shown::new("bbr1_bw_bps", "b/s", "Its estimate of the rate of the path, of payload."),
-    Shown::new("bbr1_pacing_rate_bps", "b/s", "Its pacing rate, of payload."),
-    Shown::new("bbr1_min_rtt_s", "s", "Its estimate of the least RTT."),
+const SHOWN: &[Quantity] = &[
+    Quantity::new("bbr1_state", "1", "State of BBR version 1: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT."),
+    Quantity::new("bbr1_pacing_gain", "1", "Its pacing_gain."),
+    Quantity::new("bbr1_bw_bps", "b/s", "Its estimate of the rate of the path, of payload."),
+    Quantity::new("bbr1_pacing_rate_bps", "b/s", "Its pacing rate, of payload."),
+    Quantity::new("bbr1_min_rtt_s", "s", "Its estimate of the least RTT."),
 ];
 
 #[cfg(test)]

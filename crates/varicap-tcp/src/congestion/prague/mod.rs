@@ -19,7 +19,7 @@ use varicap_units::{Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
 
 use super::dctcp::MarkedShare;
 use super::reno::{Prior, remembering};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Shown, Start, Wants};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Quantity, Start, Wants};
 use classic::Classic;
 
 /// Weight of the newest round trip in alpha, and alpha at the first mark (draft §2.4).
@@ -334,19 +334,19 @@ impl CongestionControl for Prague {
         Wants { every_ack: true, ecn: EcnNeed::L4s, ..Wants::default() }
     }
 
-    fn shown(&self) -> &'static [Shown] {
+    fn shown(&self) -> &'static [Quantity] {
         &[
-            Shown {
+            Quantity {
                 name: "prague_alpha",
                 unit: "1",
                 description: "Alpha: the share of its data that was marked.",
             },
-            Shown {
+            Quantity {
                 name: "prague_window_bytes",
                 unit: "B",
                 description: "Its window, fractions of a segment included.",
             },
-            Shown {
+            Quantity {
                 name: "prague_classic",
                 unit: "1",
                 description: "How much the bottleneck seems to mark by RFC 3168: 0 to 8 not, 9 to 17 surely.",
