@@ -320,7 +320,7 @@ fn gemodel_is_the_gilbert_elliott_channel_and_begins_good() {
     );
     // r is 1 - p unless it is given: then each packet turns bad with p whatever was before.
     assert!((mean(r#"{"gemodel": {"p": "3 %"}}"#) - 0.03).abs() < 1e-12);
-    let both = r#"{"gemodel": {"p": "2 %", "r": "10 %", "1-h": "70 %", "1-k": "0.1 %"}}"#;
+    let both = r#"{"gemodel": {"p": "2 %", "r": "10 %", "one_minus_h": "70 %", "one_minus_k": "0.1 %"}}"#;
     assert!((mean(both) - (0.7 / 6.0 + 0.001 * 5.0 / 6.0)).abs() < 1e-12);
 }
 

@@ -19,11 +19,11 @@ pub struct GeModelConfig {
     /// Probability of turning good, per packet. Default: 1 - p.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r: Option<Probability>,
-    /// Loss probability in the bad state. Default: 1.
-    #[serde(rename = "1-h", default = "certain")]
+    /// `1-h`: loss probability in the bad state. Default: 1.
+    #[serde(default = "certain")]
     pub one_minus_h: Probability,
-    /// Loss probability in the good state. Default: 0.
-    #[serde(rename = "1-k", default)]
+    /// `1-k`: loss probability in the good state. Default: 0.
+    #[serde(default)]
     pub one_minus_k: Probability,
 }
 

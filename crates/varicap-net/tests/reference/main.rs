@@ -158,7 +158,7 @@ const LOSSES: &[(&str, &str)] = &[
     ("bernoulli", r#""10 %""#),
     ("gilbert-elliott", r#"{"gilbert-elliott": {"to_bad": 0.2, "to_good": 0.4, "loss_bad": 0.8}}"#),
     ("correlated", r#"{"correlated": {"probability": 0.3, "correlation": 0.25}}"#),
-    ("gemodel", r#"{"gemodel": {"p": 0.2, "r": 0.4, "1-h": 0.8, "1-k": 0.05}}"#),
+    ("gemodel", r#"{"gemodel": {"p": 0.2, "r": 0.4, "one_minus_h": 0.8, "one_minus_k": 0.05}}"#),
     ("4state", r#"{"4state": {"p13": 0.2, "p31": 0.4, "p32": 0.3, "p23": 0.5, "p14": 0.1}}"#),
     ("markov", r#"{"markov": {"good": "6 ms", "bad": "1 ms", "delivered": 0.9}}"#),
     ("rayleigh", r#"{"rayleigh": {"doppler": "40 Hz", "threshold_db": -8}}"#),
