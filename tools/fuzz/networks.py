@@ -59,7 +59,9 @@ def _delays(rng: random.Random) -> dict[str, Json]:
             "trace": {"file": rng.choice(["delays.csv", "delay_1.txt"]), "offset": rng.choice(["0 s", "random"])}
         },
         "markov": {"markov": {"delays": some[:2], "mean_holding": rng.sample(SPANS, 2)}},
-        "netem": {"netem": {"delay": some[0], "jitter": some[1], "correlation": 0.25, "distribution": rng.choice(dists)}},
+        "netem": {
+            "netem": {"delay": some[0], "jitter": some[1], "correlation": 0.25, "distribution": rng.choice(dists)}
+        },
         "wifi": {"wifi": {"delay": some[0], "jitter": "7 ms"}},
     }
 
