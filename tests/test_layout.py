@@ -26,7 +26,7 @@ FLOORS = (
     ("design",),
     ("dialogue", "gym", "machine", "report", "shell", "study", "widget"),
     ("explore",),
-    ("engines", "export", "templates"),
+    ("engines", "export", "importers", "templates"),
     ("results",),
     ("kernels", "traces"),
     ("policies",),
