@@ -28,11 +28,13 @@ _EXIT_CODES = (
 
 GROUPS = {
     "new": ("new",),
+    "import_": ("import",),
     "run": ("run", "compare", "replay"),
     "explore": ("explore",),
     "sweep": ("sweep",),
     "report": ("report", "plot", "table", "export"),
     "reproduce": ("reproduce",),
+    "evaluate": ("evaluate",),
     "design": ("design",),
     "trace": ("trace",),
     "dialogue": ("dialogue",),

@@ -9,6 +9,7 @@ use crate::capacity::CapacityParts;
 use crate::config::{Framing, Service};
 use crate::delay::DelayParts;
 use crate::loss::LossParts;
+use crate::netem::NetemConfig;
 use crate::policing::PolicingParts;
 use crate::queue::config::QueueConfig;
 
@@ -25,6 +26,8 @@ pub struct LinkParts {
     pub loss: LossParts,
     /// Whether and how the link resends what it loses; only at a constant capacity.
     pub arq: Option<ArqParts>,
+    /// Which packets come twice, and which are damaged.
+    pub netem: NetemConfig,
     /// Propagation delay in time.
     pub delay: DelayParts,
     /// Whether a frame may overtake those that left before it, where the delay has fallen.
@@ -46,6 +49,7 @@ impl LinkParts {
     pub(crate) fn queue_overhead(&self) -> Bytes {
         match &self.capacity {
             CapacityParts::Opportunities(parts) => parts.overhead(),
+            _ if self.framing.in_queue => self.framing.overhead,
             _ => Bytes::ZERO,
         }
     }
