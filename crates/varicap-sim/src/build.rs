@@ -57,7 +57,7 @@ impl World {
         let mut hops = hops(network, &streams, options);
         if log.is_none() {
             // A log would miss the departures that are reported late.
-            hops.iter_mut().for_each(|hop| hop.link.hasten());
+            hops.iter_mut().for_each(|hop| hop.link.plan_departures());
         }
         let net = Net::new(hops, &flows, nodes, log, guard);
         let (controls, deciders) = (options.controls.clone(), options.deciders.clone());

@@ -281,6 +281,12 @@ impl Connection {
         (is_any, ends)
     }
 
+    /// An instant after `now` by which to wake it: when one of its parts is to be polled, or before, if it is its sender.
+    #[inline]
+    pub fn wake_by(&self, now: Time) -> Time {
+        self.sender.wake_by(now).min(self.receiver.poll_at()).min(self.app.poll_at())
+    }
+
     /// The instant at which one of its parts is to be polled, apart from an answer that is held back.
     #[inline]
     pub fn poll_at(&self) -> Time {

@@ -71,7 +71,7 @@ impl Part for NetemDelayConfig {
     }
 }
 
-/// What all runs share.
+/// The parts that all runs share.
 #[derive(Clone, Debug)]
 pub struct NetemDelayParts {
     config: NetemDelayConfig,

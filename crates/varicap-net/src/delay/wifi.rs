@@ -58,7 +58,7 @@ impl Part for WifiDelayConfig {
     }
 }
 
-/// What all runs share.
+/// The parts that all runs share.
 #[derive(Clone, Debug)]
 pub struct WifiDelayParts {
     config: WifiDelayConfig,

@@ -1,4 +1,4 @@
-//! What a source makes of the rates that it hears, as a scenario file says it.
+//! A source's use of the rates that it hears, as a scenario file says it.
 
 use serde::{Deserialize, Serialize};
 use varicap_units::{JsonSchema, Rate};

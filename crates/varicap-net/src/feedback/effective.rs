@@ -319,7 +319,7 @@ mod tests {
         EffectiveConfig { average, least, delta: None, interval: Span::from_millis(30), at: Place::Link }
     }
 
-    /// What is advertised after each of `samples`.
+    /// The rates that are advertised after each of `samples`.
     fn advertised(config: &EffectiveConfig, samples: &[u64]) -> Vec<u64> {
         let mut averages = SlidingAverages::new(config, SCALE);
         let rate = |sample: &u64| {

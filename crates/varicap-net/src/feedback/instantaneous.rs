@@ -47,7 +47,7 @@ pub struct Instantaneous {
     capacity: Rate,
     /// The instant up to which `offered` counts.
     counted: Time,
-    /// What the link has offered since the last advertisement.
+    /// The work that the link has offered since the last advertisement.
     offered: Work,
 }
 

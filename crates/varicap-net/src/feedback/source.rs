@@ -1,4 +1,4 @@
-//! What a source makes of the rates that it hears: its own estimate, and the bounds of an ABR source.
+//! A source's use of the rates that it hears: its own estimate, and the bounds of an ABR source.
 
 use varicap_units::Rate;
 

@@ -251,7 +251,7 @@ impl Arq {
         }
     }
 
-    /// What is received at `now` of the frames in service, of these sizes; of the cell on air what is sent so far.
+    /// The bytes that are received at `now` of the frames in service, of these sizes; of the cell on air what is sent so far.
     pub fn begun(&self, now: Time, sizes: impl Iterator<Item = Bytes>) -> Bytes {
         let slot = u128::from(self.parts.slot.as_nanos());
         let on_air = self.on_air.and_then(|(number, end)| {
@@ -267,7 +267,7 @@ impl Arq {
         parts.fold(Bytes::ZERO, |sum, part| sum + part)
     }
 
-    /// What the sender knows at `at`: what is received leaves the window, what is not is due again or given up.
+    /// The sender learns what it knows at `at`: what is received leaves the window, what is not is due again or given up.
     fn learn(&mut self, at: Time) {
         for place in 0..self.cells.len() {
             let cell = &mut self.cells[place];

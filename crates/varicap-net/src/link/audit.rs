@@ -1,4 +1,4 @@
-//! What holds of a link whenever it is asked anything, checked in debug builds: each frame that arrived was delivered, was
+//! Invariants of a link whenever it is asked anything, checked in debug builds: each frame that arrived was delivered, was
 //! lost, or is still inside.
 
 use varicap_units::{Bytes, Rate, Span, Time};

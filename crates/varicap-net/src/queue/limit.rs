@@ -13,7 +13,7 @@ pub struct Limit {
     pub frames: u64,
     /// Bytes [B].
     pub bytes: Bytes,
-    /// What each frame counts beyond its size [B].
+    /// The bytes that each frame counts beyond its size [B].
     pub overhead: Bytes,
 }
 
@@ -73,7 +73,7 @@ impl Limit {
     }
 }
 
-/// What waits and, if `counts_in_service`, what is in service.
+/// The frames that wait and, if `counts_in_service`, the one in service.
 #[inline]
 pub(crate) fn held(waiting: Backlog, state: TransmitterState, counts_in_service: bool) -> Backlog {
     match state {

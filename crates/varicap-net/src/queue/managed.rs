@@ -112,7 +112,7 @@ struct Audit<'a, W> {
 }
 
 impl<W> Audit<'_, W> {
-    /// What was lost, in addition to `held`.
+    /// The frames that were lost, in addition to `held`.
     fn with(&self, held: Backlog) -> Backlog {
         Backlog { frames: held.frames + self.lost.frames, bytes: held.bytes + self.lost.bytes }
     }

@@ -1,6 +1,6 @@
 //! A policer: what exceeds a rate and a burst is dropped as it arrives. Source: RFC 2475 §2.3.3.3; RFC 2215 §3.6 for the bucket.
 //!
-//! What conforms goes on to a queue of any kind, which knows nothing of the policer.
+//! Packets that conform go on to a queue of any kind, which knows nothing of the policer.
 
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};

@@ -31,9 +31,9 @@ pub struct SfqConfig {
     /// Limit of the queue of each flow. Default: none but `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_limit: Option<Amount>,
-    /// What has a queue of its own. Default: flow.
+    /// The flows that have a queue of their own. Default: flow.
     pub per: Per,
-    /// Who loses a packet where all queues together are full. Default: longest.
+    /// The flow that loses a packet where all queues together are full. Default: longest.
     pub drop: DropFrom,
     /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -98,7 +98,7 @@ pub struct Sfq<F> {
     most_flows: usize,
 }
 
-/// What the discipline keeps about a flow.
+/// The discipline's state of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Tagged {
     cost: Cost,

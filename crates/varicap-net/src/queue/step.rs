@@ -66,7 +66,7 @@ impl QueuePart for StepMarkingConfig {
 pub struct StepMarking<F> {
     fifo: Fifo<F>,
     limit: Limit,
-    /// What an arrival may find without being marked.
+    /// The backlog that an arrival may find without being marked.
     threshold: Limit,
     /// How long a frame may wait without being marked.
     delay: Span,

@@ -208,7 +208,7 @@ impl World {
             Answer::Held => {}
         }
         self.observer.on_window(connection, now);
-        net.queue.wake_by(net.nodes().connection(owner), connection.sender.wake_by());
+        net.queue.wake_by(net.nodes().connection(owner), connection.sender.wake_by(now));
         let (is_over, asks) = (connection.is_over(), connection.asks);
         if let Some(release) = held_until {
             // Often nothing happens before: then it takes no wake, though it counts as an event. A policy acts before.
@@ -243,11 +243,11 @@ impl World {
     /// The sender of connection `owner` is woken: the next segment may leave, or a timer has run out or was put off.
     fn wake_sender(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
-        if connection.sender.poll_at() <= now {
+        if connection.sender.is_due(now) {
             self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
         }
-        self.net.queue.reschedule(self.net.nodes().connection(owner), connection.poll_at());
+        self.net.queue.reschedule(self.net.nodes().connection(owner), connection.wake_by(now));
         if connection.sender.gave_up() && connection.is_over() {
             return self.close(now, owner);
         }
@@ -263,7 +263,7 @@ impl World {
         connection.release = Time::NEVER;
         self.net.send_data(now, connection);
         self.observer.on_window(connection, now);
-        self.net.queue.wake_by(self.net.nodes().connection(owner), connection.sender.wake_by());
+        self.net.queue.wake_by(self.net.nodes().connection(owner), connection.sender.wake_by(now));
         if connection.is_over() {
             self.close(now, owner);
         }
@@ -282,7 +282,7 @@ impl World {
             note_activity(&mut self.feedback, &mut self.net, now, connection.group, is_active);
         }
         let answers = connection.release <= now || is_fed && connection.release.is_never();
-        if connection.sender.poll_at() <= now || answers {
+        if connection.sender.is_due(now) || answers {
             self.net.queue.wake(self.net.nodes().answer(owner), Time::NEVER);
             connection.release = Time::NEVER;
             self.net.send_data(now, connection);
@@ -295,7 +295,7 @@ impl World {
             }
         }
         self.net.send_ack(now, connection);
-        self.net.queue.reschedule(self.net.nodes().connection(owner), connection.poll_at());
+        self.net.queue.reschedule(self.net.nodes().connection(owner), connection.wake_by(now));
         if connection.is_over() {
             self.close(now, owner);
         }

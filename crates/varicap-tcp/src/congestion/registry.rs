@@ -90,11 +90,11 @@ macro_rules! dispatch {
             pub(crate) fn state(&self) -> ControlState {
                 on!($controls, self, control => state!(control))
             }
-            /// Its state after an acknowledgement. One dispatch serves both.
-            pub(crate) fn on_ack_then_state(&mut self, ack: &AckSample) -> ControlState {
+            /// Informs it of an acknowledgement, and writes what its state is then. One dispatch serves both.
+            pub(crate) fn on_ack_then_state(&mut self, ack: &AckSample, state: &mut ControlState) {
                 on!($controls, self, control => {
                     control.on_ack(ack);
-                    state!(control)
+                    *state = state!(control);
                 })
             }
         }

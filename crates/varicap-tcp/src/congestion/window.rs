@@ -154,8 +154,8 @@ impl Window {
     #[inline]
     pub(crate) fn on_ack(&mut self, ack: &AckSample) {
         if ack.may_open || self.every_ack {
-            let state = self.control.on_ack_then_state(ack);
-            self.update(state);
+            self.control.on_ack_then_state(ack, &mut self.state);
+            self.note_state();
         }
         if let Some(delivery) = &mut self.delivery
             && self.state.is_holding_back
@@ -233,13 +233,13 @@ impl Window {
 
     /// The control was informed of something.
     fn refresh(&mut self) {
-        self.update(self.control.state());
+        self.state = self.control.state();
+        self.note_state();
     }
 
     #[inline]
-    fn update(&mut self, state: ControlState) {
-        debug_assert!(state.cwnd > Bytes::ZERO, "a window of nothing never opens again");
-        self.paces = self.always_paces || !self.cap.is_unlimited() || state.pacing_rate.is_some();
-        self.state = state;
+    fn note_state(&mut self) {
+        debug_assert!(self.state.cwnd > Bytes::ZERO, "a window of nothing never opens again");
+        self.paces = self.always_paces || !self.cap.is_unlimited() || self.state.pacing_rate.is_some();
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum Timeout {
     Rto(Time),
     /// An RTO after this instant, by the timer's clock.
     Deadline(Time),
+    /// So long after this instant, by the timer's clock.
+    Wait(Time, Span),
 }
 
 impl Timeout {
@@ -40,6 +42,7 @@ impl Sender {
             Timeout::At(at) => at,
             Timeout::Rto(since) => since + self.sampling.rtt.rto(),
             Timeout::Deadline(since) => self.sampling.rtt.deadline(since),
+            Timeout::Wait(since, span) => self.sampling.rtt.after(since, span),
         }
     }
 
@@ -49,14 +52,17 @@ impl Sender {
         match self.timeout {
             Timeout::At(at) => at,
             Timeout::Rto(since) | Timeout::Deadline(since) => since + self.sampling.rtt.least_rto(),
+            Timeout::Wait(since, span) => since + span,
         }
     }
 
-    /// A timer that is set at `now` for an RTO.
+    /// Sets the timer. The clock of a timer without a least RTO counts ticks, and may be early: then it is computed at once.
     #[inline]
-    fn lazily(&mut self, now: Time, timeout: fn(Time) -> Timeout) -> Timeout {
-        self.timeout = timeout(now);
-        if self.sampling.rtt.least_rto() > Span::ZERO { self.timeout } else { Timeout::At(self.timeout()) }
+    fn set_timeout(&mut self, timeout: Timeout) {
+        self.timeout = timeout;
+        if self.sampling.rtt.least_rto() == Span::ZERO {
+            self.fix_timeout();
+        }
     }
 
     /// Computes when the timer fires, before the RTO changes.
@@ -64,10 +70,17 @@ impl Sender {
         self.timeout = Timeout::At(self.timeout());
     }
 
-    /// An instant by which to wake the sender: at [`Sender::poll_at`], or before; then it has to be asked again.
+    /// An instant after `now` by which to wake the sender: at [`Sender::poll_at`], or before; then it has to be asked again.
     #[inline]
-    pub fn wake_by(&self) -> Time {
-        self.timeout_bound().min(self.release.wake_at())
+    pub fn wake_by(&self, now: Time) -> Time {
+        let bound = self.timeout_bound().min(self.release.wake_at());
+        if bound > now { bound } else { self.poll_at() }
+    }
+
+    /// Whether the sender is to be polled at `now`.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.timeout_bound().min(self.release.wake_at()) <= now && self.poll_at() <= now
     }
 
     /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
@@ -81,9 +94,9 @@ impl Sender {
             }
             // Until nothing more leaves, which is mostly the same instant.
             self.pending = TimerKind::Probe;
-            self.timeout = self.lazily(now, Timeout::Rto);
+            self.set_timeout(Timeout::Rto(now));
         } else {
-            self.timeout = self.lazily(now, Timeout::Deadline);
+            self.set_timeout(Timeout::Deadline(now));
         }
     }
 
@@ -125,13 +138,14 @@ impl Sender {
         let since = std::mem::replace(&mut self.since_probe, SinceProbe::Nothing);
         if since != SinceProbe::Nothing && self.probes_tail() {
             self.pending = TimerKind::Probe;
-            self.timeout = Timeout::At(self.probe_timeout(now, since == SinceProbe::Sent));
+            let wait = self.probe_timeout(now, since == SinceProbe::Sent);
+            self.set_timeout(Timeout::Wait(now, wait));
         }
     }
 
     /// RFC 8985 §7.2: two smoothed RTTs, more if a delayed acknowledgement may be all that is missing, at most the RTO: from
     /// `now` if data was acknowledged alone, from when the first segment left if data `has_left`.
-    fn probe_timeout(&self, now: Time, has_left: bool) -> Time {
+    fn probe_timeout(&self, now: Time, has_left: bool) -> Span {
         let rtt = &self.sampling.rtt;
         let span = match rtt.smoothed() {
             Some(smoothed) => {
@@ -142,10 +156,10 @@ impl Sender {
         };
         let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
         if now + span <= from + rtt.soonest_rto() {
-            return rtt.after(now, span); // the RTO is no shorter
+            return span; // the RTO is no shorter
         }
         let limit = from + rtt.rto();
-        rtt.after(now, if limit > now { span.min(limit - now) } else { span })
+        if limit > now { span.min(limit - now) } else { span }
     }
 
     /// Whether a tail is in flight that may be probed.
