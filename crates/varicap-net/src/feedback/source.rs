@@ -82,7 +82,7 @@ impl AbrConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AtSourceConfig, EffectiveConfig, MeasuredRtt, Place};
+    use crate::feedback::{AtSourceConfig, EffectiveConfig, MeasuredRtt, Place};
     use varicap_units::{Bytes, Span, Stretch};
 
     const SCALE: Scale = Scale { rtt: Span::from_millis(60), packet: Bytes::new(500) };

@@ -76,7 +76,7 @@ impl LineLimit {
     /// Whether a frame of `size` may come in beside what waits.
     #[inline]
     pub fn admits(&self, waiting: Backlog, state: TransmitterState, size: Bytes) -> bool {
-        self.limit.has_bare_room(waiting, state, self.counts_in_service, size)
+        self.limit.has_room(waiting, state, self.counts_in_service, size)
     }
 
     /// As much of `backlog` as is let in whatever is in service, and counts or not.
