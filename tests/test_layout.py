@@ -22,7 +22,7 @@ FLOORS = (
     ("__main__",),
     ("__init__", "cli"),
     ("terminal",),
-    ("papers", "validate", "widget"),
+    ("evaluate", "papers", "validate", "widget"),
     ("design", "explore", "gym"),
     ("machine", "report", "shell", "study"),
     ("engines", "export", "laboratory", "templates"),
@@ -264,6 +264,7 @@ OWN = {
         *("laboratory.py built.read_text", "papers/__init__.py ….iterdir", "papers/__init__.py source.read_text"),
         *("papers/claims.py file.read_text", "report/web/document.py ….read_text", "templates/__init__.py ….read_text"),
         *("templates/__init__.py _HERE.glob", "validate/paths.py ….read_text", "widget.py ….read_text"),
+        "evaluate/criteria.py ….read_text",
     },
     "what the kernel says in /proc": {
         *("machine/doctor.py _CONTROLS.read_text", "results/manifest.py ….read_text"),

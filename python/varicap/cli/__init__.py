@@ -33,6 +33,7 @@ GROUPS = {
     "sweep": ("sweep",),
     "report": ("report", "plot", "table", "export"),
     "reproduce": ("reproduce",),
+    "evaluate": ("evaluate",),
     "design": ("design",),
     "trace": ("trace",),
     "dialogue": ("dialogue",),
