@@ -25,7 +25,7 @@ FLOORS = (
     ("evaluate", "papers", "validate", "widget"),
     ("design", "explore", "gym"),
     ("machine", "report", "shell", "study"),
-    ("engines", "export", "laboratory", "templates"),
+    ("engines", "export", "importers", "laboratory", "templates"),
     ("results",),
     ("dialogue", "kernels", "traces"),
     ("interface", "policies"),
