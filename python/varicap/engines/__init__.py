@@ -5,7 +5,7 @@ starts threads.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
@@ -47,6 +47,7 @@ def run(
     kernel: Literal["classic", "stock"] | None = ...,
     clock: Literal["simulated", "real"] | None = ...,
     kernel_name: str | None = ...,
+    modules: Sequence[str | Path] | None = ...,
     jobs: int | None = ...,
     max_memory: str | None = ...,
     max_time: str | None = ...,
@@ -73,6 +74,7 @@ def run(
     kernel: Literal["classic", "stock"] | None = ...,
     clock: Literal["simulated", "real"] | None = ...,
     kernel_name: str | None = ...,
+    modules: Sequence[str | Path] | None = ...,
     jobs: int | None = ...,
     max_memory: str | None = ...,
     max_time: str | None = ...,
@@ -98,6 +100,7 @@ def run(
     kernel: Literal["classic", "stock"] | None = None,
     clock: Literal["simulated", "real"] | None = None,
     kernel_name: str | None = None,
+    modules: Sequence[str | Path] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -109,8 +112,9 @@ def run(
 ) -> "Result | ModelResult":
     """Answer a scenario.
 
-    ``sim`` simulates it and takes all options but `kernel`, `clock` and `kernel_name`; `varicap.engines.sim.run`
-    explains them.  ``model`` picks the analysis whose assumptions hold; of the options it uses `overrides` only.
+    ``sim`` simulates it and takes all options but `kernel`, `clock`, `kernel_name` and `modules`;
+    `varicap.engines.sim.run` explains them.  ``model`` picks the analysis whose assumptions hold; of the options it
+    uses `overrides` only.
     ``kernel`` runs Linux's TCP over the same links, in simulated or real time, and takes the options of
     `varicap.kernel.run`.  Raises
     `NotApplicableError` where an engine cannot answer this scenario, `MachineLacksError` where this machine cannot run
@@ -126,7 +130,7 @@ def run(
     >>> run("examples/fixed.toml", engine="model").summary["flows"][0]["model"]
     'sawtooth'
     """
-    of_kernel = {"kernel": kernel, "clock": clock, "kernel_name": kernel_name}
+    of_kernel = {"kernel": kernel, "clock": clock, "kernel_name": kernel_name, "modules": modules}
     left_out = ("scenario", "engine", "save", *of_kernel)
     options = {name: value for name, value in locals().items() if name not in ("of_kernel", "left_out", *left_out)}
     if engine not in ENGINES:

@@ -38,6 +38,7 @@ class Guest:
     def __init__(self, kernel: Kernel, replication: int, request: Request, core: int) -> None:
         """Start it on a `core`: its processes take turns, and to wake another core takes longer than a turn."""
         self.replication = replication
+        self._modules = [name for name, _ in request.get("modules", ())]
         self.core = core
         self.share = 0.0
         self._took_s = 0.0
@@ -97,7 +98,8 @@ class Guest:
         """What it said when it ended without a result."""
         said = os.pread(self._said, 1 << 20, 0).decode(errors="replace").replace("\r", "").strip().splitlines()
         telling = [line for line in said if "panic" in line or "Out of memory" in line or "Killed process" in line]
-        return (telling or said or ["without a word"])[-1].strip()
+        loaded = f"; it had loaded {', '.join(self._modules)}" if telling and self._modules else ""
+        return (telling or said or ["without a word"])[-1].strip() + loaded
 
     def spent(self) -> tuple[float, int]:
         """The processor time that it has taken [s], and its memory [B]."""

@@ -326,9 +326,19 @@ class Policy(Part):
 
 @dataclass(frozen=True)
 class Custom(Part):
-    """One written in Python, by the name under which it was given to `varicap.run`."""
+    """One written in Python, by the name under which it was given to `varicap.run`; or any that the kernel has."""
 
     _tag: ClassVar[str] = "custom"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Module(Part):
+    """One in C for Linux in simulated time, by its file's name; `--module` gives the file."""
+
+    _tag: ClassVar[str] = "module"
     _bare: ClassVar[bool] = True
 
     value: str
@@ -360,6 +370,7 @@ Congestion: TypeAlias = (
     | Bbr3
     | Policy
     | Custom
+    | Module
 )
 """How much may be in flight."""
 
@@ -1191,6 +1202,16 @@ class TargetDelay(Part):
     """In which time an excess is to be drained. Default: 500 ms."""
     weight: Probability = 0.1
     """Weight of the newest sample in the mean rate of arrivals. Default: 0.1."""
+
+
+@dataclass(frozen=True)
+class Custom(Part):
+    """One written in Python, by the name under which it was given to `varicap.run`."""
+
+    _tag: ClassVar[str] = "custom"
+    _bare: ClassVar[bool] = True
+
+    value: str
 
 
 ReactiveControl: TypeAlias = (
