@@ -6,6 +6,7 @@ and what it says goes through pipes.
 """
 
 import hashlib
+import itertools
 import marshal
 import os
 import selectors
@@ -25,6 +26,7 @@ MEMORY = "1G"
 """What a guest has.  It takes from the host what it uses, about 100 MB for a flow at 10 Mb/s."""
 _LOOK_S = 0.2
 """How often the limits are looked at [s]."""
+_CALLS = itertools.count()
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -138,7 +140,8 @@ def serve(
     waiting = list(reversed(replications))
     past_s = 0.0
     cores = sorted(os.sched_getaffinity(0))
-    first = os.getpid() % len(cores)  # other commands begin with another core
+    # Other commands, and other calls, begin with another core.
+    first = (os.getpid() + next(_CALLS)) % len(cores)
     cores = cores[first:] + cores[:first]
     guests: dict[int, Guest] = {}
     with selectors.DefaultSelector() as selector:

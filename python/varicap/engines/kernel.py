@@ -133,16 +133,7 @@ def run(
             if watched is not None:
                 watched((before + share) / total, before + done, total)
 
-        asked = {
-            "scenario": loaded.to_json(),
-            "name": loaded.name,
-            # A guest begins in another folder.
-            "base_dir": os.path.abspath(loaded.base_dir),  # noqa: PTH100 - links stay as they are
-            "seed": base_seed,
-            "mode": kernel,
-            "modules": loadable,
-            "live": live is not None,
-        }
+        asked = _asked(loaded, base_seed, kernel, loadable, is_live=live is not None)
         recorded = below(series, first + count), below(packets, first + count)
         replications = range(first, first + count)
         if guest is None:
@@ -175,6 +166,49 @@ def run(
         shown(progress, loaded.name) as watched,
     ):
         return replicate(batch, wanted, precision, max_seeds, made, workers, kept)
+
+
+def replications(
+    scenario: _core.Scenario,
+    guest: kernels.Kernel,
+    which: range,
+    *,
+    seed: int,
+    mode: Mode,
+    modules: Mapping[str, Path],
+    look: Callable[[float, int], None],
+) -> _core.Results:
+    """Run some replications in guests, one after the other; `modules` are their files by what the scenario calls them.
+
+    `look` is given what a guest has taken, as by `guests.serve`, and may raise.  Raises ``RunError`` if a packet was
+    lost outside the links.
+    """
+    asked = _asked(scenario, seed, mode, in_c.built(modules, guest), is_live=False)
+    found = _collected(scenario, len(which), _in_guests(guest, asked, which, (0, 0), 1, look), _nobody, None, None)
+    fidelity = json.loads(found.summary())["fidelity"]
+    if not fidelity["valid"]:
+        raise _core.RunError(f"the kernel's run is not valid: {'; '.join(fidelity['faults'])}")
+    return found
+
+
+def _nobody(_share: float, _done: int) -> None:
+    """Hears how far runs are, and does nothing."""
+
+
+def _asked(
+    scenario: _core.Scenario, seed: int, mode: Mode, modules: list[tuple[str, str]], *, is_live: bool
+) -> dict[str, Any]:
+    """What whoever runs a replication is told of a scenario."""
+    return {
+        "scenario": scenario.to_json(),
+        "name": scenario.name,
+        # A guest begins in another folder.
+        "base_dir": os.path.abspath(scenario.base_dir),  # noqa: PTH100 - links stay as they are
+        "seed": seed,
+        "mode": mode,
+        "modules": modules,
+        "live": is_live,
+    }
 
 
 def _guest(clock: Clock | None, name: str | None) -> kernels.Kernel | None:

@@ -19,10 +19,12 @@ Module = tuple[str, str]
 """The name of a file, and the digest of what is in it."""
 
 
-def chosen(scenario: _core.Scenario, given: Sequence[str | Path] | None) -> dict[str, Path]:
+def chosen(
+    scenario: _core.Scenario, given: Sequence[str | Path] | None, *, is_each_used: bool = True
+) -> dict[str, Path]:
     """The given files of the modules that a scenario names, by what it calls them.
 
-    Raises `NotApplicableError` for one that nobody gave, ``ValueError`` for a file that no flow names.
+    Raises `NotApplicableError` for one that nobody gave, and for a file that no flow names if each is to be used.
     """
     files = _by_name(given or ())
     named = dict(_named_in(scenario))
@@ -34,7 +36,7 @@ def chosen(scenario: _core.Scenario, given: Sequence[str | Path] | None) -> dict
             )
     used = {Path(name).name for name in named}
     for name in files:
-        if name not in used:
+        if is_each_used and name not in used:
             raise NotApplicableError(
                 f'the kernel engine: --module {files[name]}: no flow has congestion = {{ module = "{name}" }}'
             )

@@ -326,7 +326,7 @@ class Policy(Part):
 
 @dataclass(frozen=True)
 class Custom(Part):
-    """One written in Python, by the name under which it was given to `varicap.run`; or any that the kernel has."""
+    """One written in Python, by the name under which it was given to `varicap.run`."""
 
     _tag: ClassVar[str] = "custom"
     _bare: ClassVar[bool] = True
@@ -1202,16 +1202,6 @@ class TargetDelay(Part):
     """In which time an excess is to be drained. Default: 500 ms."""
     weight: Probability = 0.1
     """Weight of the newest sample in the mean rate of arrivals. Default: 0.1."""
-
-
-@dataclass(frozen=True)
-class Custom(Part):
-    """One written in Python, by the name under which it was given to `varicap.run`."""
-
-    _tag: ClassVar[str] = "custom"
-    _bare: ClassVar[bool] = True
-
-    value: str
 
 
 ReactiveControl: TypeAlias = (
