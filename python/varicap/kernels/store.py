@@ -89,6 +89,9 @@ class Kernel:
             "con=null",
             "ssl=null",
             "quiet",
+            # Before 6.2 the kernel would wait for more randomness than the seed's: for minutes of processor time.
+            "random.trust_bootloader=on",
+            "random.trust_cpu=on",
             f"varicap.seed={seed}",
             f"varicap.parent={os.getpid() if parent is None else parent}",
             *options,
