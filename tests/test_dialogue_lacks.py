@@ -3,7 +3,7 @@
 import pytest
 from handshake import HANDSHAKE, LINES, after_handshake
 
-from varicap.parts.dialogue import Verdict, dialogue
+from varicap.dialogue import Verdict, dialogue
 
 
 @pytest.mark.parametrize(

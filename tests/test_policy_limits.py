@@ -12,8 +12,7 @@ import pytest
 from onnx_model import graph, inner, integers, message, model, node
 
 import varicap
-from varicap.parts import onnx_plain
-from varicap.parts.policies import read
+from varicap.policies import onnx_plain, read
 
 
 def scenario(file: Path) -> dict[str, Any]:
@@ -164,7 +163,7 @@ def test_a_decision_that_never_ends_ends_at_the_limit(command: Callable[..., Non
 
 
 def test_a_decision_that_never_ends_ends_without_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("varicap.parts.onnx_process._LONGEST_S", 1.5)
+    monkeypatch.setattr("varicap.policies.onnx_process._LONGEST_S", 1.5)
     file = tmp_path / "endless.onnx"
     file.write_bytes(endless())
     policy = read(file)
@@ -244,7 +243,7 @@ def test_a_network_that_ends_its_process_is_an_error_and_the_next_one_is_asked(
         processes.append(process)
 
     with monkeypatch.context() as context:
-        context.setattr("varicap.parts.onnx_process._Process.send", ended)
+        context.setattr("varicap.policies.onnx_process._Process.send", ended)
         with pytest.raises(varicap.ScenarioError, match="onnxruntime ended with -9 while it computed"):
             policy(np.zeros(10, np.float32))
     assert policy(np.full(10, 0.01, np.float32)) == pytest.approx(0.1, abs=1e-6)

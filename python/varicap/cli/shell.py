@@ -74,7 +74,7 @@ def shell(
     With --clock simulated it runs in a guest, and no time passes while anything computes: VARICAP_OUTSIDE is then the
     address of --server, and nothing else can be reached.
     """
-    from varicap.machine import shell as shells
+    from varicap import shell as shells
 
     words = list(arguments or [])
     changes = overrides(set_ or [])

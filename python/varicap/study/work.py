@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import varicap._core as _core
+from varicap import policies
 from varicap._files import sha256
 from varicap._printable import PrintableError
 from varicap.errors import NotApplicableError
-from varicap.parts import policies
 from varicap.results.pieces import StudyError
 from varicap.results.summary import KINDS, Point, Tables
 from varicap.results.tables import arrow, plain
