@@ -9,7 +9,7 @@ from conftest import EXAMPLES, Cli
 
 import varicap
 from varicap import kernels
-from varicap.machine import shell as shells
+from varicap import shell as shells
 
 try:
     kernels.find()
