@@ -12,6 +12,9 @@ pub struct Options<'a> {
     pub mode: Mode,
     /// Whether this kernel's clock stands still while anybody computes, as that of a guest of [`crate::guest`] does.
     pub is_simulated: bool,
+    /// The controls of modules that [`crate::guest::load`] has loaded: the file that a scenario names, and what it
+    /// registered.
+    pub modules: &'a [(String, String)],
     /// Interval of time series, if they are recorded.
     pub series: Option<Span>,
     /// The maximum number of events in the packet log, if it is kept.

@@ -56,7 +56,8 @@ pub fn run(
     options: Options<'_>,
     go_on: &mut (dyn FnMut(Time) -> bool + Send),
 ) -> Result<Outcome, TestbedError> {
-    let kernel = Kernel::running().step("read the kernel's release")?;
+    let mut kernel = Kernel::running().step("read the kernel's release")?;
+    kernel.modules = options.modules.to_vec();
     let mut plan = Plan::new(network, options.mode, &kernel)?;
     let ratcp = load_ratcp(network)?;
     let sides = Sides::new(network, &plan, options.mode)?;
