@@ -177,7 +177,7 @@ impl Sender {
     /// The next segment that fits into `window`, or else into cwnd as recovery stretches it.
     #[inline]
     fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
-        if now >= self.timeout() {
+        if self.has_run_out(now) {
             self.on_expiry(now);
         }
         if std::mem::take(&mut self.tail_probe_due)

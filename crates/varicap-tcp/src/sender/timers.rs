@@ -61,13 +61,21 @@ impl Sender {
     fn set_timeout(&mut self, timeout: Timeout) {
         self.timeout = timeout;
         if self.sampling.rtt.least_rto() == Span::ZERO {
-            self.fix_timeout();
+            self.timeout = Timeout::At(self.timeout());
         }
     }
 
     /// Computes when the timer fires, before the RTO changes.
     pub(super) fn fix_timeout(&mut self) {
-        self.timeout = Timeout::At(self.timeout());
+        if let Timeout::Rto(_) | Timeout::Deadline(_) = self.timeout {
+            self.timeout = Timeout::At(self.timeout());
+        }
+    }
+
+    /// Whether the timer has run out.
+    #[inline]
+    pub(super) fn has_run_out(&self, now: Time) -> bool {
+        now >= self.timeout_bound() && now >= self.timeout()
     }
 
     /// An instant after `now` by which to wake the sender: at [`Sender::poll_at`], or before; then it has to be asked again.
