@@ -114,7 +114,9 @@ impl Sender {
 
     /// An acknowledgement of new data that has to be looked at, or a duplicate.
     fn on_acceptable(&mut self, now: Time, segment: &Segment) -> AckOutcome {
-        self.fix_timeout();
+        if segment.ack > self.space.una || self.recovery.tracks() {
+            self.fix_timeout();
+        }
         self.offer.probes_out = 0;
         if self.usage.max_fs.is_some() {
             self.note_flight();
