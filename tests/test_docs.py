@@ -65,7 +65,7 @@ def test_the_code_of_a_page_does_what_it_shows(file: Path, tmp_path: Path, monke
 
 
 TABLES = [table for page in pages() if page not in GENERATED_HERE for table in tables(page)]
-OF_NO_MEASUREMENT = [ROOT / "THIRD_PARTY.md", DOCS / "background/notation.md"]
+OF_NO_MEASUREMENT = [DOCS / "background/notation.md"]
 """Versions, and units of 1."""
 
 

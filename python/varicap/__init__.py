@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from varicap import dialogue as dialogue
     from varicap import export as export
     from varicap import feedback as feedback
+    from varicap import importers as importers
     from varicap import kernels as kernels
     from varicap import papers as papers
     from varicap import policies as policies
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from varicap.engines.scenarios import load as load
     from varicap.errors import MachineLacksError as MachineLacksError
     from varicap.errors import NotApplicableError as NotApplicableError
+    from varicap.importers import import_file as import_file
+    from varicap.importers import import_text as import_text
     from varicap.results.result import Result as Result
     from varicap.results.saved import SavedResult as SavedResult
     from varicap.results.saved import read as read
@@ -54,7 +57,8 @@ if TYPE_CHECKING:
     from varicap.templates import new as new
 else:
     _MODULES = (
-        *("analyse", "channel", "design", "dialogue", "export", "feedback", "kernels", "papers", "policies", "queues"),
+        *("analyse", "channel", "design", "dialogue", "export", "feedback", "importers"),
+        *("kernels", "papers", "policies", "queues"),
         *("reactive", "report", "scenario", "shell", "study", "tcp", "templates", "traces", "units", "validate"),
         *("watch", "widget"),
     )
@@ -66,6 +70,7 @@ else:
         "varicap.engines.fitted": ("compare_fit",),
         "varicap.engines.scenarios": ("load",),
         "varicap.errors": ("MachineLacksError", "NotApplicableError"),
+        "varicap.importers": ("import_file", "import_text"),
         "varicap.results.result": ("Result",),
         "varicap.results.saved": ("SavedResult", "read"),
         "varicap.study": ("sweep",),

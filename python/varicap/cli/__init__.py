@@ -28,6 +28,7 @@ _EXIT_CODES = (
 
 GROUPS = {
     "new": ("new",),
+    "import_": ("import",),
     "run": ("run", "compare", "replay"),
     "explore": ("explore",),
     "sweep": ("sweep",),

@@ -12,7 +12,6 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
-from varicap.cli._quantities import quantity
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import InterruptedRuns, StoppedRunsError
@@ -41,6 +40,7 @@ from varicap.terminal import (
     overrides,
     print_tables,
     progress_bar,
+    quantity,
     say,
     say_nothing,
     share_of,
