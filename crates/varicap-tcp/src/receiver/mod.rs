@@ -322,7 +322,9 @@ impl Receiver {
             return 0;
         }
         let before = self.delivered();
+        let fin_at = self.set_fin_aside();
         self.take(now, end, segment);
+        self.ack_at = self.ack_at.min(fin_at);
         if !self.held.is_empty() {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
             self.release(start);
