@@ -241,7 +241,7 @@ class Connection(Sending):
         if "F" in packet.flags and self.theirs.fin is None and is_whole:
             self.theirs.fin = end
         if packet.length > 0:
-            if self.ours.fin is not None and self.is_read_closed:
+            if self.ours.fin is not None and self.is_read_shut:
                 raise LacksError("data for a socket that was closed (a reset)")
             is_repeated = self._note_duplicate(start, end)
             self.counts.data_in += 1

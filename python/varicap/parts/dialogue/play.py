@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from varicap._core import ScenarioError, Sender, left
-from varicap.parts.dialogue import asserts, commands, compare, sockets
+from varicap.parts.dialogue import asserts, calls, commands, compare, sockets
 from varicap.parts.dialogue.info import CONSTANTS, NAMES, info
 from varicap.parts.dialogue.outcome import Dialogue, Row, Verdict
 from varicap.parts.dialogue.records import Sent
@@ -289,7 +289,7 @@ class _Player:
         is_expected = call.result == value or not isinstance(call.result, int)
         # As in packetdrill, which looks at no errno that the script does not name.
         is_named = call.error is not None or value != -1
-        if not is_expected or (is_named and error != sockets.error_named(call.error)):
+        if not is_expected or (is_named and error != calls.error_named(call.error)):
             wanted = f"{shown(call.result)}{f' {call.error}' if call.error else ''}"
             what = f"{call.name} returns {returned.removeprefix('= ')}, not {wanted}"
         elif abs(self.now - blocked.until) > blocked.tolerance + 1e-9:

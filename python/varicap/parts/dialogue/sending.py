@@ -48,7 +48,7 @@ class Sending:
         self.is_corked = False
         self.held_until: float | None = None
         self.ours, self.theirs = Stream(), Stream()
-        self.is_closing = self.is_read_closed = self.is_forgotten = False
+        self.is_closing = self.is_read_closed = self.is_read_shut = self.is_forgotten = False
         self.fin_due_at: float | None = None
         self.answer_due_at: float | None = None
         """When the peer's FIN is acknowledged if nothing takes that along."""
