@@ -158,7 +158,10 @@ def test_a_point_that_nothing_was_run_at_adds_no_column(whole: Path, tmp_path: P
 def test_forged_unfinished_runs_are_set_aside(tmp_path: Path) -> None:
     from test_unfinished import PLACE, answered, cut_short
 
-    for number, piece in enumerate((b"", b"[[0, 5]]\n", b"{}\n", b"[" * 100_000, b'[["0", 1]]\nx', b"[[-1, 1]]\nx")):
+    no_parts = (b"", b"[[0, 5]]\n", b"{}\n", b"[" * 100_000, b'[["0", 1]]\nx', b"[[-1, 1]]\nx")
+    # MessagePack that is well-formed and no run: a number, an empty list, nothing, texts.
+    no_runs = (b"[[0, 1]]\n\x2a", b"[[0, 1]]\n\x90", b"[[0, 1]]\n\xc0", b"[[0, 5]]\n\x92\xa1x\xa1y")
+    for number, piece in enumerate(no_parts + no_runs):
         folder = tmp_path / str(number)
         cut_short(folder)
         part = sorted((folder / PLACE / "parts").iterdir())[0]
