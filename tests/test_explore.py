@@ -251,7 +251,7 @@ def test_a_trace_is_chosen_in_the_dialog_for_files(tab: browser.Page, tmp_path: 
 @needs_page
 def test_a_log_in_gzip_and_a_capture_are_dropped_on_the_page(tab: browser.Page, tmp_path: Path) -> None:
     capture = tmp_path / "own.pcapng"
-    run = varicap.run(EXAMPLES / "fixed.toml", seeds=1, overrides={"duration": "4 s"}, packets=True)
+    run = varicap.run(EXAMPLES / "fixed.toml", seeds=1, overrides={"duration": "12 s"}, packets=True)
     run.write_pcapng(capture, snaplen="96 B")
     packed = tmp_path / "mine.csv.gz"
     packed.write_bytes(gzip.compress(b"time_s,rate_bps\n0,3000000\n10,6000000\n"))

@@ -99,7 +99,7 @@ def test_logs_that_are_no_texts_have_the_results_of_the_native_engine(tmp_path: 
     """A capture of our own, a log in gzip, one in UTF-16: the module gets their bytes."""
     scenario = (EXAMPLES / "fixed.toml").read_text()
     capture = tmp_path / "own.pcapng"
-    run = varicap.run(EXAMPLES / "fixed.toml", seeds=1, overrides={"duration": "4 s"}, packets=True)
+    run = varicap.run(EXAMPLES / "fixed.toml", seeds=1, overrides={"duration": "12 s"}, packets=True)
     run.write_pcapng(capture, snaplen="96 B")
     log = "time_s,mbps\n" + "".join(f"{at},{1 + at % 3}\n" for at in range(12))
     files = {
