@@ -366,7 +366,21 @@ def test_an_empty_segment_that_differs_is_shown_as_it_is() -> None:
 
 
 def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
-    # The FIN would have to be sent again; that the data before it was fine makes no pass of it.
-    played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+1 > F. 1:1(0) ack 1")
+    # The peer would have to be reset; that what came before was fine makes no pass of it.
+    played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+.1 < P. 1:501(500) ack 1 win 65535")
     assert played.verdict is Verdict.SKIPPED
-    assert played.lacks[0].what == "a FIN that is sent again"
+    assert played.lacks[0].what == "data for a socket that was closed (a reset)"
+
+
+def test_a_fin_that_is_lost_is_sent_again_as_data_is() -> None:
+    fin, state = "> F. 1:1(0) ack 1", "+0 %{{ assert tcpi_state == {0}, tcpi_state }}%"
+    closed = ["+0 shutdown(4, SHUT_WR) = 0", f"+0 {fin}", f"+1 {fin}", f"+2 {fin}", state.format("TCP_FIN_WAIT1")]
+    acknowledged = ["+.1 < . 1:1(0) ack 2 win 65535", state.format("TCP_FIN_WAIT2")]
+    assert after_handshake(*closed, *acknowledged).passed
+    # With data that it left with it is sent again, and alone once that is there.
+    ridden = ["+0 write(4, ..., 12000) = 12000", "+0 close(4) = 0", "+0 > . 1:10001(10000) ack 1"]
+    ridden += ["+.1 < . 1:1(0) ack 10001 win 65535", "+0 > FP. 10001:12001(2000) ack 1"]
+    assert after_handshake(*ridden, "+.1 < . 1:1(0) ack 11001 win 65535", "+1 > FP. 11001:12001(1000) ack 1").passed
+    assert after_handshake(*ridden, "+.1 < . 1:1(0) ack 12001 win 65535", "+1 > F. 12001:12001(0) ack 1").passed
+    given_up = after_handshake(*closed[:2], "+1000 read(4, ..., 1) = -1 ETIMEDOUT (timed out)", stack="linux")
+    assert given_up.passed, given_up.text()
