@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import varicap
-from varicap.parts.policies import OBSERVED, Layers
+from varicap.policies import OBSERVED, Layers
 from varicap.statistics import Interval
 
 Array = NDArray[np.float64]

@@ -1,25 +1,27 @@
 """What the tests share: the command line as a user has it, and scenarios short enough for a test."""
 
-import gc
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from itertools import compress, islice
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO
 
 import pytest
 
 from varicap._blas import one_thread
 
 one_thread()  # as in every command, and before NumPy is imported: its threads would wait for each other, by computing
-import warm  # noqa: E402
 from patience import HANG_S  # noqa: E402
 from pretended_kernel import Change, Kernel  # noqa: E402
 from real_time import unless_busy  # noqa: E402
 
+from varicap.cli import main as command_line  # noqa: E402
 from varicap.engines import kernel as linux  # noqa: E402
 from varicap.validate import measure  # noqa: E402
 
@@ -27,44 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 
 os.environ.pop("COLUMNS", None)  # workers of pytest-xdist have that of a terminal, by which tables would be cut
-ENVIRONMENT = warm.environment()
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """More workers than processors: for a tenth of their time, where nothing else runs, tests wait for programs, files
-    and clocks."""
-    processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return processors + min(processors, 4)
-
-
-LONG = ("::test_the_code_of_a_page_", "::test_the_numbers_of_a_table_are_", "::test_a_study_survives_being_killed_")
-
-
-def dealt(long: Sequence[Any], others: Sequence[Any], workers: int) -> list[Any]:
-    """A row for each worker, one after the other, as far as possible all of a length.  Each begins with its share of
-    what may take long."""
-    rest, items = iter(others), list[Any]()
-    for worker in range(workers):
-        mine = long[worker::workers]
-        left = len(long) + len(others) - len(items)
-        items += [*mine, *islice(rest, max(0, left // (workers - worker) - len(mine)))]
-    return items
-
-
-@pytest.hookimpl(trylast=True)  # what is left out is no longer among them
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each worker begins with a row of its own of the tests.  A page of a minute that comes last keeps one processor
-    busy and the other idle."""
-    is_long = [any(name in item.nodeid for name in LONG) for item in items]
-    long, others = (list(compress(items, one)) for one in (is_long, [not one for one in is_long]))
-    items[:] = dealt(long, others, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)))
-
-
-def pytest_collection_finish() -> None:
-    """What has been imported stays: each look at it by the garbage collector, of which tests cause many, is in vain."""
-    gc.freeze()
 
 
 GRIDS = bool(os.environ.get("GRIDS"))
@@ -90,31 +56,19 @@ def heed() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.fixture(scope="session")
-def interpreter() -> Iterator[warm.Interpreter | None]:
-    """A warm interpreter; none where a process with threads cannot be forked safely."""
-    if sys.platform != "linux":
-        yield None
-        return
-    with warm.Interpreter() as started:
-        yield started
-
-
 @pytest.fixture(autouse=True)
-def same_environment() -> None:
-    """Before each test, takes back what libraries have set in the environment, as scikit-learn and Dask do for good.
-
-    Commands would find another than that of the warm interpreter, and each would start one of its own.
-    """
-    if (now := warm.environment()) != ENVIRONMENT:
-        for name in now.keys() - ENVIRONMENT.keys():
-            del os.environ[name]
-        os.environ.update(ENVIRONMENT)
+def same_environment() -> Iterator[None]:
+    """After each test, takes back what libraries have set in the environment, as scikit-learn and Dask do for good."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture
 def cold_cli(tmp_path: Path) -> Cli:
-    """Runs `varicap` with these arguments in a folder of its own, without a terminal, from a new interpreter."""
+    """Runs `varicap` with these arguments in a folder of its own, without a terminal, in a process of its own."""
 
     def run(*arguments: object, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -131,15 +85,50 @@ def cold_cli(tmp_path: Path) -> Cli:
 
 
 @pytest.fixture
-def cli(tmp_path: Path, cold_cli: Cli, interpreter: warm.Interpreter | None) -> Cli:
-    """Runs `varicap` as `cold_cli` does, without starting an interpreter where the environment is the usual one."""
+def cli(tmp_path: Path, cold_cli: Cli) -> Cli:
+    """Runs `varicap` as `cold_cli` does, in the process of the test: starting Python takes longer than most commands.
+
+    A command with an environment of its own has a process of its own, since modules read it as they are imported.
+    """
 
     def run(*arguments: object, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-        if interpreter is None or not interpreter.can(env or {}):
+        if env:
             return cold_cli(*arguments, env=env)
-        return interpreter.run([*map(str, arguments)], tmp_path, env or {}, timeout_s=HANG_S)
+        words = [*map(str, arguments)]
+        with ExitStack() as around:
+            out, error = (around.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in range(2))
+            nothing = around.enter_context(Path(os.devnull).open(encoding="utf-8"))
+            around.enter_context(chdir(tmp_path))
+            around.enter_context(redirect_stdout(out))
+            around.enter_context(redirect_stderr(error))
+            around.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("default")
+            patch = around.enter_context(pytest.MonkeyPatch.context())
+            patch.setattr(sys, "stdin", nothing)
+            patch.setattr(sys, "argv", ["varicap", *words])
+            code = _exit_code(command_line)
+            printed, complained = (_all_of(file) for file in (out, error))
+        return subprocess.CompletedProcess(words, code, printed, complained)
 
     return run
+
+
+def _exit_code(program: Callable[[], object]) -> int:
+    """That of a program, as Python ends it."""
+    try:
+        program()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _all_of(file: IO[str]) -> str:
+    file.flush()
+    file.seek(0)
+    return file.read()
 
 
 @pytest.fixture

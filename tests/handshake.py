@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from varicap.parts.dialogue import Dialogue, dialogue
+from varicap.dialogue import Dialogue, dialogue
 
 HANDSHAKE = """\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

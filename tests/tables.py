@@ -19,7 +19,7 @@ import numpy as np
 import varicap
 from varicap import traces
 from varicap.analyse.fading import Rayleigh
-from varicap.parts.channel import mean_durations
+from varicap.channel import mean_durations
 from varicap.report.table import with_interval
 from varicap.results.samples import samples
 from varicap.statistics import Interval

@@ -11,7 +11,7 @@ from varicap import papers
 from varicap.papers.bbr import cases
 from varicap.papers.bbr.trial import CRUISE, DOWN, DRAIN, STARTUP, Trial
 from varicap.papers.verdict import Value, judge
-from varicap.parts.tcp import AckSample, CongestionEvent
+from varicap.tcp import AckSample, CongestionEvent
 
 PATH = """
 duration = "6 s"

@@ -7,7 +7,7 @@ import pytest
 
 from varicap import ScenarioError
 from varicap.analyse.models.wireless_channel import Channel as Analysis
-from varicap.parts.channel import Channel, mean_durations
+from varicap.channel import Channel, mean_durations
 
 MARKOV = {"markov": {"good": "100 ms", "bad": "10 ms", "delivered": 0.99}}
 

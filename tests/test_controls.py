@@ -6,7 +6,7 @@ import pytest
 from controls import bbr, dctcp
 
 import varicap
-from varicap.parts.tcp import AckSample, CongestionEvent, Receiver, Sender
+from varicap.tcp import AckSample, CongestionEvent, Receiver, Sender
 
 LINK = {"dumbbell": {"forward": {"capacity": "10 Mb/s", "delay": "10 ms"}, "reverse": {"delay": "10 ms"}}}
 

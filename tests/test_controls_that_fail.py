@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import varicap
-from varicap.parts.tcp import AckSample, CongestionEvent, Segment, Sender
+from varicap.tcp import AckSample, CongestionEvent, Segment, Sender
 
 LINK = {"capacity": "10 Mbit/s", "delay": "10 ms", "queue": {"drop-tail": {"limit": "50 packets"}}}
 SCENARIO = {

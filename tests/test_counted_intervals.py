@@ -176,7 +176,7 @@ def test_mistakes_are_told(make: Callable[[], Any], says: str) -> None:
 
 
 def test_flows_of_a_scenario_count_for_themselves(tmp_path: Path) -> None:
-    from varicap.parts.policies import OBSERVED, Layers
+    from varicap.policies import OBSERVED, Layers
 
     weight = np.zeros((1, len(OBSERVED)))
     weight[0, [name for name, _ in OBSERVED].index("excess")] = -1.0

@@ -8,7 +8,7 @@ import pytest
 
 import varicap
 from varicap.engines.kernel import run as run_kernel
-from varicap.parts.queues import Packet
+from varicap.queues import Packet
 
 LIMIT = 20
 

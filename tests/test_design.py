@@ -8,12 +8,12 @@ import pytest
 from conftest import Cli
 
 from varicap.analyse.models.wireless_channel import Channel
-from varicap.questions.effcap import report
-from varicap.questions.effcap import solve as design
-from varicap.questions.effcap.path import Path
-from varicap.questions.effcap.solve import Confirmed
-from varicap.questions.radio.confirm import confirm
-from varicap.questions.radio.link import Radio
+from varicap.design.effcap import report
+from varicap.design.effcap import solve as design
+from varicap.design.effcap.path import Path
+from varicap.design.effcap.solve import Confirmed
+from varicap.design.radio.confirm import confirm
+from varicap.design.radio.link import Radio
 from varicap.scenario import Effective, Flow
 from varicap.statistics import Interval
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from conftest import ROOT, Cli
 
+from varicap.design.advice import report
+from varicap.design.advice import solve as design
+from varicap.design.advice.solve import Gain, Setting, Target, advice
 from varicap.engines import sim
 from varicap.engines.scenarios import load
-from varicap.questions.advice import report
-from varicap.questions.advice import solve as design
-from varicap.questions.advice.solve import Gain, Setting, Target, advice
 from varicap.statistics import Interval
 
 pytestmark = pytest.mark.slow

@@ -5,11 +5,11 @@ import json
 import pytest
 from conftest import ROOT, Cli
 
+from varicap.design.lrl import report
+from varicap.design.lrl import solve as design
+from varicap.design.lrl.grid import Grid, Setting
+from varicap.design.lrl.solve import Point, Target, lrl
 from varicap.engines.scenarios import load_reactive_tables
-from varicap.questions.lrl import report
-from varicap.questions.lrl import solve as design
-from varicap.questions.lrl.grid import Grid, Setting
-from varicap.questions.lrl.solve import Point, Target, lrl
 from varicap.statistics import Interval
 
 pytestmark = pytest.mark.slow

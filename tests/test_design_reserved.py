@@ -7,12 +7,12 @@ from conftest import Cli
 from typer.testing import CliRunner
 
 from varicap import cli as program
-from varicap.questions.ered import report as ered_report
-from varicap.questions.ered import solve as ered_solve
-from varicap.questions.ered.solve import Candidates, Point, Queue, ered
-from varicap.questions.token_bucket import report as bucket_report
-from varicap.questions.token_bucket import solve as bucket_solve
-from varicap.questions.token_bucket.solve import Evidence, token_bucket
+from varicap.design.ered import report as ered_report
+from varicap.design.ered import solve as ered_solve
+from varicap.design.ered.solve import Candidates, Point, Queue, ered
+from varicap.design.token_bucket import report as bucket_report
+from varicap.design.token_bucket import solve as bucket_solve
+from varicap.design.token_bucket.solve import Evidence, token_bucket
 from varicap.statistics import Interval
 
 pytestmark = pytest.mark.slow

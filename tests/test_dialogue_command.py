@@ -8,7 +8,7 @@ from conftest import Cli
 from handshake import HANDSHAKE
 
 from varicap._files import UnreadableError
-from varicap.parts.dialogue import dialogue
+from varicap.dialogue import dialogue
 
 
 def test_a_tolerance_that_is_given_counts_more_than_the_scripts(cli: Cli, tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from conftest import ROOT
 from handshake import HANDSHAKE, after_handshake
 
-from varicap.parts.dialogue import Verdict, dialogue
-from varicap.parts.dialogue.fq import FairQueue, Window
+from varicap.dialogue import Verdict, dialogue
+from varicap.dialogue.fq import FairQueue, Window
 
 
 def test_timers_of_linux_are_due_to_the_millisecond_unless_they_are_given() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from handshake import HANDSHAKE, LINES, after_handshake
 
-from varicap.parts.dialogue import Dialogue, Verdict, dialogue
+from varicap.dialogue import Dialogue, Verdict, dialogue
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap.parts.dialogue import ScriptError, dialogue
+from varicap.dialogue import ScriptError, dialogue
 
 OPENED = """
  0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from handshake import HANDSHAKE, after_handshake, stamped
 
-from varicap.parts.dialogue import dialogue
+from varicap.dialogue import dialogue
 
 CLOSED = "+0 %{ assert tcpi_state == TCP_CLOSE, tcpi_state }%"
 

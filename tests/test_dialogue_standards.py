@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from handshake import after_handshake
 
-from varicap.parts.dialogue import dialogue
+from varicap.dialogue import dialogue
 
 OPENING = """\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 from handshake import HANDSHAKE, after_handshake
 
-from varicap.parts.dialogue import Verdict, dialogue
+from varicap.dialogue import Verdict, dialogue
 
 FIN = "+.1 < F. 1:1(0) ack 1 win 65535\n+0 > . 1:1(0) ack 2"
 RESET = "+.1 < R. 2:2(0) ack 1"

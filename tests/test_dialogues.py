@@ -12,8 +12,8 @@ from handshake import HANDSHAKE, after_handshake
 
 import varicap
 from varicap._core import AckSample, CongestionEvent
-from varicap.parts.dialogue import Dialogue, ScriptError, Verdict, compare, dialogue
-from varicap.parts.dialogue.script import Packet
+from varicap.dialogue import Dialogue, ScriptError, Verdict, compare, dialogue
+from varicap.dialogue.script import Packet
 
 SCRIPTS = sorted((ROOT / "tests/dialogues").rglob("*.pkt"))
 """The project's own, each in a folder with the name of the stack that it is for."""

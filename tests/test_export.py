@@ -9,7 +9,7 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap.results import export
+from varicap import export
 from varicap.results.result import Result
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import varicap
-from varicap.parts.feedback import Estimator
+from varicap.feedback import Estimator
 from varicap.scenario import Abr, Dumbbell, Effective, Feedback, Flow, Instantaneous, Link, Scenario, Tcp
 
 

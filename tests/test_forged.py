@@ -14,10 +14,9 @@ import pytest
 from conftest import EXAMPLES, Cli
 
 import varicap
-from varicap import study
+from varicap import export, study
 from varicap._files import sha256
 from varicap._folders import FolderError
-from varicap.results import export
 from varicap.results.saved import read
 from varicap.study import WorkersError
 from varicap.study.store import pack, unpack

@@ -170,7 +170,7 @@ def test_the_same_seed_gives_the_same_capacity_and_the_run_says_where_it_is_from
 def test_without_root_the_same_run_works(tmp_path: Path) -> None:
     """All rights are dropped but one, which user 0 needs to be somebody in a namespace of its own."""
     script = (
-        "import json, sys; from varicap import kernel; "
+        "import json, sys; from varicap.engines import kernel; "
         "print(json.dumps(kernel.run(json.loads(sys.argv[1]), clock='real').summary))"
     )
     drop = []
@@ -273,7 +273,7 @@ LONG = scenario({"capacity": "2 Mbit/s"}, duration="60 s")
 
 def started(case: Mapping[str, Any]) -> tuple["subprocess.Popen[bytes]", int, set[str]]:
     """A long run under way: the process that asked, its worker, and the namespaces that the worker has made."""
-    script = "import json, sys; from varicap import kernel; kernel.run(json.loads(sys.argv[1]), clock='real')"
+    script = "import json, sys; from varicap.engines import kernel; kernel.run(json.loads(sys.argv[1]), clock='real')"
     command = [sys.executable, "-c", script, json.dumps(case)]
     asked = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heed)
     own = str(Path("/proc/self/ns/net").readlink())

@@ -7,7 +7,7 @@ import pytest
 from learned_control import CASES, FILE, NetworkPath, layers, main, rewards, scores, table, train
 
 import varicap
-from varicap.parts.policies import OBSERVED, read
+from varicap.policies import OBSERVED, read
 
 PATHS = [NetworkPath(6.3, 40.0), NetworkPath(20.0, 80.0)]
 SHORT = {"generations": 8, "draws": 24, "episodes": 6, "duration_s": 5.0}

@@ -21,10 +21,10 @@ from varicap.cli import app
 from varicap.engines import kernel
 from varicap.engines.replay import replay
 from varicap.errors import InterruptedSweep, StoppedRunsError
-from varicap.parts.tcp import AckSample, CongestionControl, CongestionEvent
 from varicap.results.summary import Point
 from varicap.study.budget import Limits, naming
 from varicap.study.store import Folder
+from varicap.tcp import AckSample, CongestionControl, CongestionEvent
 
 ENDLESS = {"duration": "100000000 s", "topology.dumbbell.forward.capacity": "100 Gbit/s"}
 """Thirty million years of work: whoever begins it does not pass the test in time."""

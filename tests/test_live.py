@@ -18,7 +18,7 @@ from rich.console import Console
 import varicap
 from varicap.report.live import Dashboard, sparkline
 from varicap.results.manifest import values_sha256
-from varicap.results.watch import Sample
+from varicap.watch import Sample
 
 pytestmark = pytest.mark.slow
 

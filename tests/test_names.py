@@ -1,62 +1,68 @@
-"""Where the public names are: modules that moved into folders keep the names under which they are documented."""
+"""Names are places: what the documents name is a module of that name, with types that tools find."""
 
-import subprocess
+import re
 import sys
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 
 import pytest
+from conftest import ROOT
+from mypy import api
 
-pytestmark = pytest.mark.slow
+import varicap
 
-SHORT = {
-    "varicap.bench": "varicap.machine.bench",
-    "varicap.channel": "varicap.parts.channel",
-    "varicap.comparison": "varicap.engines.comparison",
-    "varicap.design": "varicap.questions",
-    "varicap.design.lrl": "varicap.questions.lrl",
-    "varicap.doctor": "varicap.machine.doctor",
-    "varicap.export": "varicap.results.export",
-    "varicap.feedback": "varicap.parts.feedback",
-    "varicap.kernel": "varicap.engines.kernel",
-    "varicap.model": "varicap.engines.model",
-    "varicap.model.path": "varicap.engines.model.path",
-    "varicap.reactive": "varicap.parts.reactive",
-    "varicap.replay": "varicap.engines.replay",
-    "varicap.saved": "varicap.results.saved",
-    "varicap.shell": "varicap.machine.shell",
-    "varicap.simulate": "varicap.engines.sim",
-    "varicap.tcp": "varicap.parts.tcp",
-    "varicap.watch": "varicap.results.watch",
-}
+NAMED = re.compile(r"\bvaricap(?:\.[a-z_]+)+(?:\.[A-Z][A-Za-z]*)?(?![\w=])")
+IMPORTED = re.compile(r"^from (varicap[\w.]*) import (\w+(?:, \w+)*)$", re.M)
 
 
-@pytest.mark.parametrize(("short", "place"), SHORT.items())
-@pytest.mark.parametrize("first", ["short", "place"])
-def test_a_short_name_is_the_module_itself_whichever_is_imported_first(short: str, place: str, first: str) -> None:
-    order = (short, place) if first == "short" else (place, short)
-    script = (
-        f"import sys; from importlib import import_module; {order[0]!r}, [import_module(name) for name in {order!r}];"
-        f"module = sys.modules[{place!r}];"
-        f"assert sys.modules[{short!r}] is module, 'loaded twice';"
-        f"assert module.__name__ == module.__spec__.name == {place!r}"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+def documented() -> list[str]:
+    """All that the documents name in the package: modules, classes and functions."""
+    found = set()
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        if page.is_relative_to(ROOT / "docs/reference") or "_build" in page.parts:
+            continue
+        text = page.read_text(encoding="utf-8")
+        found |= {match.group(0) for match in NAMED.finditer(text)} | {
+            f"{match.group(1)}.{name}" for match in IMPORTED.finditer(text) for name in match.group(2).split(", ")
+        }
+    return sorted(name for name in found if not name.endswith((".md", ".toml", ".pkt")))
 
 
-@pytest.mark.parametrize("name", ["design", "export", "feedback", "model", "reactive", "shell", "tcp", "watch"])
-def test_a_public_module_is_an_attribute_before_it_is_imported(name: str) -> None:
-    script = f"import sys, varicap; assert varicap.{name} is sys.modules[{SHORT[f'varicap.{name}']!r}]"
-    subprocess.run([sys.executable, "-c", script], check=True)
+def test_a_client_of_the_documented_names_has_types(tmp_path: Path) -> None:
+    names = documented()
+    assert {"varicap.run", "varicap.tcp.Sender", "varicap.design.effcap"} < set(names), "the documents are read"
+    modules = sorted({module_of(name) for name in names})
+    client = tmp_path / "client.py"
+    client.write_text("\n".join([*(f"import {name}" for name in modules), *(f"reveal_type({name})" for name in names)]))
+    said, _, code = api.run(["--strict", f"--python-executable={sys.executable}", "--config-file=", str(client)])
+    assert code == 0, "\n".join(line for line in said.splitlines() if " error: " in line)
+    revealed = re.findall(r'Revealed type is "(.*)"', said)
+    assert len(revealed) == len(names)
+    assert [name for name, kind in zip(names, revealed, strict=True) if kind == "Any"] == []
 
 
-def test_a_question_offers_what_its_solution_has() -> None:
-    question: Any = import_module("varicap.design.effcap")
-    assert question.effcap is import_module("varicap.questions.effcap.solve").effcap
-    with pytest.raises(AttributeError, match="nonsense"):
-        question.nonsense  # noqa: B018
+def module_of(name: str) -> str:
+    """The module that a name is or belongs to: as much of it as is a place."""
+    place, *below = name.split(".")
+    for each in below:
+        if not hasattr(import_module(place), "__path__") or find_spec(f"{place}.{each}") is None:
+            break
+        place = f"{place}.{each}"
+    return place
 
 
-def test_an_unknown_module_is_still_unknown() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"varicap\.tpc"):
-        import_module("varicap.tpc")
+@pytest.mark.parametrize("name", sorted(set(dir(varicap)) - {"__version__"}))
+def test_a_public_module_is_at_the_place_that_its_name_says(name: str) -> None:
+    thing = getattr(varicap, name)
+    if isinstance(thing, ModuleType):
+        assert thing is import_module(f"varicap.{name}")
+        assert thing.__name__ == f"varicap.{name}"
+
+
+def test_importing_the_package_leaves_the_import_system_alone() -> None:
+    finders = {type(finder).__module__ for finder in sys.meta_path} | {
+        getattr(finder, "__module__", "") for finder in sys.meta_path
+    }
+    assert not {name for name in finders if name.startswith("varicap")}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from varicap.parts.tcp import Segment, Sender
+from varicap.tcp import Segment, Sender
 
 BSD = ["bsd-tahoe", "bsd-reno"]
 NS = ["ns-1", "ns-2", "ns-2.35"]

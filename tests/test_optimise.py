@@ -13,11 +13,11 @@ from conftest import Cli
 from scipy import stats
 
 import varicap
+from varicap.design.optimise.candidates import FIRST, Standing
+from varicap.design.optimise.demands import Demands
+from varicap.design.optimise.search import Rules, Search
+from varicap.design.optimise.space import Space
 from varicap.errors import InterruptedSweep
-from varicap.questions.optimise.candidates import FIRST, Standing
-from varicap.questions.optimise.demands import Demands
-from varicap.questions.optimise.search import Rules, Search
-from varicap.questions.optimise.space import Space
 from varicap.study import DesignError, StudyError
 
 LIMIT = "topology.dumbbell.forward.queue.drop-tail.limit"
@@ -280,7 +280,7 @@ class Ticking:
 
 def test_the_time_binds_within_a_batch_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Ticking()
-    for module in ("study.work", "questions.optimise.search", "questions.optimise.solve"):
+    for module in ("study.work", "design.optimise.search", "design.optimise.solve"):
         monkeypatch.setattr(f"varicap.{module}.time", clock)
     simulate = varicap.study.work.run
 
@@ -355,6 +355,7 @@ def test_which_queue_and_target(tmp_path: Path) -> None:
         folder=tmp_path,
     )
     assert found.outcome == "meets"
+    assert found.best is not None
     point = dict(found.best.point)
     assert f"{QUEUE}.{'drop-tail.limit' if point[QUEUE] == 'codel' else 'codel.target'}" not in point
     page = varicap.report.page(tmp_path, tmp_path / "page.html").read_text(encoding="utf-8")
@@ -408,7 +409,7 @@ def test_the_command_answers_in_a_sentence_and_as_json(cli: Cli, tmp_path: Path)
 
 
 def test_a_design_whose_other_runs_miss_is_not_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
-    from varicap.questions.optimise import solve
+    from varicap.design.optimise import solve
 
     hear = solve._Samples.hear
 

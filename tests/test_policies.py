@@ -12,7 +12,7 @@ from conftest import Cli
 
 import varicap
 from varicap.gym import FlowEnv
-from varicap.parts.policies import OBSERVED, Layers, read
+from varicap.policies import OBSERVED, Layers, read
 
 SIZE = len(OBSERVED)
 

@@ -15,8 +15,7 @@ from onnx_model import graph, inner, integers, message, model, node
 from patience import HANG_S
 
 import varicap
-from varicap.parts import onnx_plain, onnx_worker
-from varicap.parts.policies import read
+from varicap.policies import onnx_plain, onnx_worker, read
 
 
 def scenario(file: Path) -> dict[str, Any]:
@@ -167,7 +166,7 @@ def test_a_decision_that_never_ends_ends_at_the_limit(command: Callable[..., Non
 
 
 def test_a_decision_that_never_ends_ends_without_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("varicap.parts.onnx_process._LONGEST_S", 1.5)
+    monkeypatch.setattr("varicap.policies.onnx_process._LONGEST_S", 1.5)
     file = tmp_path / "endless.onnx"
     file.write_bytes(endless())
     policy = read(file)
@@ -198,7 +197,7 @@ def test_a_decision_that_fills_the_memory_ends_at_the_limit(
 def test_a_system_without_limits_of_memory_has_a_thread_that_looks() -> None:
     code = (
         "import os, sys, threading, numpy as np\n"
-        "from varicap.parts import onnx_worker as worker\n"
+        "from varicap.policies import onnx_worker as worker\n"
         "threading.Thread(target=worker._end_beyond, args=(worker._held() + 100_000_000, 1), daemon=True).start()\n"
         "held = [np.ones(1_000_000) for _ in range(20_000)]\n"
     )
@@ -261,7 +260,7 @@ def test_a_network_that_ends_its_process_is_an_error_and_the_next_one_is_asked(
         processes.append(process)
 
     with monkeypatch.context() as context:
-        context.setattr("varicap.parts.onnx_process._Process.send", ended)
+        context.setattr("varicap.policies.onnx_process._Process.send", ended)
         with pytest.raises(varicap.ScenarioError, match="onnxruntime ended with -9 while it computed"):
             policy(np.zeros(10, np.float32))
     assert policy(np.full(10, 0.01, np.float32)) == pytest.approx(0.1, abs=1e-6)

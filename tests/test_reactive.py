@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 
 import varicap
-from varicap.parts.reactive import QueueSample, Setting
+from varicap.reactive import QueueSample, Setting
 
 LRL = ROOT / "examples" / "lrl.toml"
 FORWARD = "topology.dumbbell.forward.capacity.load-reactive"

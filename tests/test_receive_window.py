@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import varicap
-from varicap.parts.tcp import Receiver, Segment, Sender
+from varicap.tcp import Receiver, Segment, Sender
 
 LARGEST = 2**30
 

@@ -9,10 +9,10 @@ from conftest import Cli
 
 import varicap
 from varicap import ScenarioError
-from varicap.parts.dialogue import Verdict, dialogue
-from varicap.parts.tcp import Segment, Sender
+from varicap.dialogue import Verdict, dialogue
 from varicap.results.result import Result
 from varicap.scenario import Flow, PacingRatios, Tcp
+from varicap.tcp import Segment, Sender
 
 RTT_S = 0.2
 WINDOW = 40

@@ -89,7 +89,8 @@ def test_a_manifest_names_the_kernel_and_is_replayed_in_it_alone(cli: Cli, tmp_p
 @needs_guests
 def test_neither_root_nor_a_device_of_the_host_is_needed(tmp_path: Path) -> None:
     script = (
-        "import json, sys; from varicap import kernel; print(json.dumps(kernel.run(json.loads(sys.argv[1])).summary))"
+        "import json, sys; from varicap.engines import kernel; found = kernel.run(json.loads(sys.argv[1]));"
+        "print(json.dumps(found.summary))"
     )
     drop = []
     if os.geteuid() == 0:
@@ -128,7 +129,7 @@ def alive(processes: set[int]) -> set[int]:
 def test_nothing_is_left_of_a_command_that_is_killed(wait_s: float, tmp_path: Path) -> None:
     environment = {**os.environ, "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
     environment.setdefault("XDG_CACHE_HOME", str(kernels.home().parent.parent))
-    script = "import json, sys; from varicap import kernel; kernel.run(json.loads(sys.argv[1]), jobs=2, seeds=2)"
+    script = "import json, sys; from varicap.engines.kernel import run; run(json.loads(sys.argv[1]), jobs=2, seeds=2)"
     command = [sys.executable, "-c", script, json.dumps(scenario(duration="60 s"))]
     shared = set(Path("/dev/shm").iterdir())
     asked = subprocess.Popen(command, env=environment, cwd=tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap.parts import tcp
+from varicap import tcp
 from varicap.scenario import DelayedAck, Dumbbell, Flow, Link, Reno, Rfc6298Timer, Scenario, Tcp
 
 ROOT = Path(__file__).resolve().parent.parent

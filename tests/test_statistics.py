@@ -149,7 +149,7 @@ def test_points_of_a_sweep_are_exact_where_nothing_is_drawn(tmp_path: Path) -> N
 
 def test_an_optimum_that_agrees_by_luck_is_undecided() -> None:
     limit = "topology.dumbbell.forward.queue.drop-tail.limit"
-    asked = {"minimise": "limit", "subject_to": "rtt_mean_ms <= 400 ms", "budget": 24, "seeds": 4}
+    asked: dict[str, Any] = {"minimise": "limit", "subject_to": "rtt_mean_ms <= 400 ms", "budget": 24, "seeds": 4}
     exact, luck = (
         varicap.optimise(lucky(share), {limit: "20..24 packets"}, **asked).outcome for share in ("0 %", "0.00001 %")
     )

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import varicap
-from varicap.parts.tcp import AckSample, CongestionEvent, Receiver, Segment, Sender
+from varicap.tcp import AckSample, CongestionEvent, Receiver, Segment, Sender
 
 
 def converse(sender: Sender, receiver: Receiver, until_s: float, lose: set[int], one_way_s: float = 0.05) -> None:

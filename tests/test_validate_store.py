@@ -10,6 +10,7 @@ import pytest
 from pretended_kernel import SAME, Kernel
 
 import varicap
+import varicap._core as _core
 from varicap.results import manifest
 from varicap.validate import paths, table
 from varicap.validate.store import FILE, Kept, Store, Wanted
@@ -32,7 +33,7 @@ def test_a_run_is_kept_for_what_its_scenario_meant_and_for_the_varicap_that_made
 
     def wanted(meaning: str) -> Wanted:
         paths._software.cache_clear()
-        return paths.wanted(case, cast("varicap.Scenario", Scenario(meaning)))
+        return paths.wanted(case, cast(_core.Scenario, Scenario(meaning)))
 
     before = wanted("Linux of today")
     assert wanted("Linux of today") == before

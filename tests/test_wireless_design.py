@@ -16,13 +16,13 @@ from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models import wireless_queue
 from varicap.analyse.models.wireless import estimate
 from varicap.analyse.models.wireless_channel import Channel
+from varicap.design.buffer import report
+from varicap.design.buffer.solve import buffer
+from varicap.design.packet import report as packet_report
+from varicap.design.packet.solve import packet
+from varicap.design.radio.confirm import Simulated, confirm, losses, scenario
+from varicap.design.radio.link import Radio, read_channel
 from varicap.engines.scenarios import load
-from varicap.questions.buffer import report
-from varicap.questions.buffer.solve import buffer
-from varicap.questions.packet import report as packet_report
-from varicap.questions.packet.solve import packet
-from varicap.questions.radio.confirm import Simulated, confirm, losses, scenario
-from varicap.questions.radio.link import Radio, read_channel
 from varicap.statistics import Interval
 
 pytestmark = pytest.mark.slow
@@ -173,7 +173,7 @@ def simulated_once(
             simulated[asked] = confirm(radio, packets, runs=runs, jobs=jobs)
         return simulated[asked]
 
-    monkeypatch.setattr("varicap.questions.buffer.search.confirm", remembered)
+    monkeypatch.setattr("varicap.design.buffer.search.confirm", remembered)
 
 
 @pytest.mark.usefixtures("simulated_once")
@@ -211,7 +211,7 @@ def test_where_no_buffer_reaches_the_target_the_nearest_is_told(monkeypatch: pyt
             for flow, rate in zip(("tahoe", "reno"), rates, strict=True)
         )
 
-    monkeypatch.setattr("varicap.questions.buffer.search.confirm", confirm)
+    monkeypatch.setattr("varicap.design.buffer.search.confirm", confirm)
     found = buffer(SLOW, target_bps=0.4e6, simulate=True)
     assert found.need is not None
     assert found.trials[-1].packets == 8 * found.need.packets
@@ -224,7 +224,7 @@ def test_a_buffer_that_the_analysis_makes_too_large_is_made_smaller(monkeypatch:
         rate = Interval(packets * 1e5, packets * 1e5 - 1, packets * 1e5 + 1)
         return (Simulated(channel="markov", flow="tahoe", throughput_bps=rate, timeouts_per_s=Interval(0.0), runs=10),)
 
-    monkeypatch.setattr("varicap.questions.buffer.search.confirm", confirm)
+    monkeypatch.setattr("varicap.design.buffer.search.confirm", confirm)
     found = buffer(SLOW, target_bps=0.4e6, simulate=True)
     assert found.best is not None
     assert found.best.packets == 5  # with 4 the interval reaches below the target
@@ -262,7 +262,7 @@ def test_frames_that_the_simulation_does_not_confirm_are_not_recommended(monkeyp
         rate = Interval(mean, mean - 1e4, mean + 1e4)
         return (Simulated(channel="markov", flow="tahoe", throughput_bps=rate, timeouts_per_s=rate, runs=10),)
 
-    monkeypatch.setattr("varicap.questions.packet.solve.confirm", confirm)
+    monkeypatch.setattr("varicap.design.packet.solve.confirm", confirm)
     better = 1
     found = packet(FAST, simulate=True)
     assert found.best is found.frames[1]

@@ -17,9 +17,8 @@ HIDDEN = (
     "varicap.report.web",
     "varicap.papers.",
     "varicap.engines.kernel_worker",
-    "varicap.parts.dialogue.",
+    "varicap.dialogue.",
 )
-OF_COMMANDS = (".command", ".options")
 SHOWN = ("varicap.papers.claims", "varicap.papers.verdict", "varicap.papers.run", "varicap.papers.reproduce")
 
 
@@ -29,12 +28,7 @@ def modules() -> list[str]:
     return sorted(
         name
         for name in found
-        if name in SHOWN
-        or not (
-            name.startswith(HIDDEN)
-            or name.endswith(OF_COMMANDS)
-            or any(part.startswith("_") for part in name.split("."))
-        )
+        if name in SHOWN or not (name.startswith(HIDDEN) or any(part.startswith("_") for part in name.split(".")))
     )
 
 
@@ -49,7 +43,7 @@ def page(module: str, below: list[str]) -> str:
 def index(below: list[str]) -> str:
     """The overview: what `varicap` itself offers, and its modules."""
     lines = ["Python", "======", "", ".. automodule:: varicap", "", ".. list-table::", "   :widths: 35 65", ""]
-    for name in sorted(set(varicap.__all__) - {"__version__"}):
+    for name in sorted(set(dir(varicap)) - {"__version__"}):
         thing = getattr(varicap, name)
         said = (thing.__doc__ or "").strip().partition("\n\n")[0]
         lines += [f"   * - {_link(name, thing)}", f"     - {' '.join(said.split())}"]

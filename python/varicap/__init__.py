@@ -6,113 +6,78 @@
 2
 """
 
-# First, so that Ctrl-C is handled while all else is imported.
-from varicap import _interrupt  # noqa: F401
+from typing import TYPE_CHECKING
 
-# isort: split
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from varicap._core import LimitError, ScenarioError, __version__
-from varicap._names import ShortNames, on_first_use
+from varicap._names import on_first_use
 from varicap.results.shown import drawn_by
-
-if TYPE_CHECKING:
-    from varicap import analyse, kernels, papers, report, scenario, study, templates, traces, units, validate, widget
-    from varicap import questions as design
-    from varicap.engines import model, run
-    from varicap.engines.comparison import compare
-    from varicap.engines.fitted import compare_fit
-    from varicap.engines.scenarios import load
-    from varicap.errors import MachineLacksError, NotApplicableError
-    from varicap.machine import shell
-    from varicap.parts import feedback, policies, reactive, tcp
-    from varicap.results import export, watch
-    from varicap.results.result import Result
-    from varicap.results.saved import SavedResult, read
-    from varicap.study import sweep
-    from varicap.templates import new
-
-__all__ = [
-    "LimitError",
-    "MachineLacksError",
-    "NotApplicableError",
-    "Result",
-    "SavedResult",
-    "ScenarioError",
-    "__version__",
-    "analyse",
-    "compare",
-    "compare_fit",
-    "design",
-    "export",
-    "feedback",
-    "kernels",
-    "load",
-    "model",
-    "new",
-    "optimise",
-    "papers",
-    "policies",
-    "reactive",
-    "read",
-    "report",
-    "run",
-    "scenario",
-    "shell",
-    "study",
-    "sweep",
-    "tcp",
-    "templates",
-    "traces",
-    "units",
-    "validate",
-    "watch",
-    "widget",
-]
-
-_SHORT = {
-    "engines": ("comparison", "kernel", "model", "replay"),
-    "machine": ("bench", "doctor", "shell"),
-    "parts": ("channel", "feedback", "policies", "queues", "reactive", "tcp"),
-    "results": ("export", "saved", "watch"),
-}
-"""Modules that are also known without the name of their folder, such as `varicap.tcp`."""
-
-ShortNames(
-    {f"varicap.{name}": f"varicap.{folder}.{name}" for folder, names in _SHORT.items() for name in names}
-    | {"varicap.design": "varicap.questions", "varicap.simulate": "varicap.engines.sim"}
-).install()
 
 drawn_by("varicap.report")
 
 # What needs NumPy, Arrow or Matplotlib is imported on first use, so that `varicap --help` answers at once.
-_on_first_use = on_first_use(
-    __name__,
-    {
-        "varicap.engines": ["run"],
-        "varicap.engines.comparison": ["compare"],
-        "varicap.engines.fitted": ["compare_fit"],
-        "varicap.engines.scenarios": ["load"],
-        "varicap.errors": ["MachineLacksError", "NotApplicableError"],
-        "varicap.results.result": ["Result"],
-        "varicap.results.saved": ["SavedResult", "read"],
-        "varicap.questions.optimise.solve": ["optimise"],
-        "varicap.study": ["sweep"],
-        "varicap.templates": ["new"],
-    },
-)
+if TYPE_CHECKING:
+    from varicap import analyse as analyse
+    from varicap import channel as channel
+    from varicap import design as design
+    from varicap import dialogue as dialogue
+    from varicap import export as export
+    from varicap import feedback as feedback
+    from varicap import importers as importers
+    from varicap import kernels as kernels
+    from varicap import papers as papers
+    from varicap import policies as policies
+    from varicap import queues as queues
+    from varicap import reactive as reactive
+    from varicap import report as report
+    from varicap import scenario as scenario
+    from varicap import shell as shell
+    from varicap import study as study
+    from varicap import tcp as tcp
+    from varicap import templates as templates
+    from varicap import traces as traces
+    from varicap import units as units
+    from varicap import validate as validate
+    from varicap import watch as watch
+    from varicap import widget as widget
+    from varicap._core import LimitError as LimitError
+    from varicap._core import ScenarioError as ScenarioError
+    from varicap._core import __version__ as __version__
+    from varicap.design.optimise import optimise as optimise
+    from varicap.engines import run as run
+    from varicap.engines.comparison import compare as compare
+    from varicap.engines.fitted import compare_fit as compare_fit
+    from varicap.engines.scenarios import load as load
+    from varicap.errors import MachineLacksError as MachineLacksError
+    from varicap.errors import NotApplicableError as NotApplicableError
+    from varicap.importers import import_file as import_file
+    from varicap.importers import import_text as import_text
+    from varicap.results.result import Result as Result
+    from varicap.results.saved import SavedResult as SavedResult
+    from varicap.results.saved import read as read
+    from varicap.study import sweep as sweep
+    from varicap.templates import new as new
+else:
+    _MODULES = (
+        *("analyse", "channel", "design", "dialogue", "export", "feedback", "importers"),
+        *("kernels", "papers", "policies", "queues"),
+        *("reactive", "report", "scenario", "shell", "study", "tcp", "templates", "traces", "units", "validate"),
+        *("watch", "widget"),
+    )
+    _HOMES = {
+        "varicap._core": ("LimitError", "ScenarioError", "__version__"),
+        "varicap.design.optimise": ("optimise",),
+        "varicap.engines": ("run",),
+        "varicap.engines.comparison": ("compare",),
+        "varicap.engines.fitted": ("compare_fit",),
+        "varicap.engines.scenarios": ("load",),
+        "varicap.errors": ("MachineLacksError", "NotApplicableError"),
+        "varicap.importers": ("import_file", "import_text"),
+        "varicap.results.result": ("Result",),
+        "varicap.results.saved": ("SavedResult", "read"),
+        "varicap.study": ("sweep",),
+        "varicap.templates": ("new",),
+    }
+    __getattr__ = on_first_use(__name__, _HOMES, _MODULES)
+    __all__ = sorted([*_MODULES, *sum(_HOMES.values(), ())])
 
-
-def __getattr__(name: str) -> Any:
-    try:
-        return _on_first_use(name)
-    except AttributeError:
-        if name not in __all__:
-            raise
-        return import_module(f"varicap.{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__() -> list[str]:
+        return __all__

@@ -1,23 +1,19 @@
 """Ctrl-C of the program: exit code 130 and one line, never a traceback.
 
 ```text
-importing ──begin──► working ──Ctrl-C──► unwinding ──Ctrl-C──► gone
-    └──Ctrl-C──► gone
+take_over ──► importing ──begin──► working ──Ctrl-C──► unwinding ──Ctrl-C──► gone
+                 └──Ctrl-C──► gone
 ```
 
 While modules are imported there is nothing to clean up, and an exception would surface in the middle of whatever
 library is loading.  While a command works, Ctrl-C raises `KeyboardInterrupt` as usual, so that what is finished can be
-kept.  Importing this module takes effect only in the program `varicap`, not where the package is used as a library.
+kept.  Only the program calls `take_over`: where the package is used as a library, signals are the user's.
 """
 
-# While these are imported Ctrl-C still is what Python makes of it: `_signal` is `signal` without its enumerations.
-import _signal as signal  # type: ignore[import-not-found,unused-ignore]
 import os
+import signal
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
+from typing import NoReturn
 
 CODE = 130
 """The exit code of a shell's command that Ctrl-C ended."""
@@ -31,11 +27,20 @@ def asked() -> bool:
     return _asked
 
 
+def take_over() -> None:
+    """From now on Ctrl-C ends the process.
+
+    A shell starts what runs in the background with the signal ignored; so it stays.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave_at_once)
+
+
 def begin() -> None:
     """From now on Ctrl-C raises `KeyboardInterrupt`, and a second one ends the process."""
     if signal.getsignal(signal.SIGINT) is _leave_at_once:
         signal.signal(signal.SIGINT, _raise)
-        sys.unraisablehook = _once_more
+        sys.unraisablehook = _lost
 
 
 def said() -> None:
@@ -62,7 +67,7 @@ class HeldBack:
                 signal.raise_signal(signal.SIGINT)
 
 
-def leave() -> "NoReturn":
+def leave() -> NoReturn:
     """End the process, all of whose context managers have been left.
 
     Threads that still simulate are not waited for.
@@ -90,29 +95,8 @@ def _raise(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _once_more(lost: "Any") -> None:
-    """Interrupt again where the first interruption came in a destructor or a callback, which lose exceptions."""
-    if lost.exc_type is KeyboardInterrupt:
-        import threading
-
-        signal.signal(signal.SIGINT, _raise)
-        # Not from here: this is still the callback.
-        again = threading.Timer(0.01, signal.raise_signal, [signal.SIGINT])
-        again.daemon = True
-        again.start()
-    else:
-        sys.__unraisablehook__(lost)
-
-
-def _is_program() -> bool:
-    """Whether this process runs `varicap` or `python -m varicap`, and not another module of the package."""
-    given = sys.orig_argv
-    if sys.argv[:1] == ["-m"]:
-        return "varicap" in given[given.index("-m") + 1 :][:1] if "-m" in given else False
-    name = os.path.basename(sys.argv[0]) if sys.argv else ""  # noqa: PTH119 - pathlib takes longer than all else here
-    return name in ("varicap", "varicap.exe", "varicap-script.py")
-
-
-# A shell starts what runs in the background with the signal ignored; so it stays.
-if _is_program() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _leave_at_once)
+def _lost(error: "sys.UnraisableHookArgs") -> None:
+    """Ctrl-C came in a destructor or a callback, which lose exceptions: nothing unwinds, and finished work is kept."""
+    if error.exc_type is KeyboardInterrupt:
+        leave()
+    sys.__unraisablehook__(error)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 Json: TypeAlias = Any
 
 RATES = ["200 kb/s", "1 Mb/s", "2 Mb/s", "10 Mb/s", "40 Mb/s"]
+TIES = ["departures-first", "arrivals-first"]
 SPANS = ["500 us", "3 ms", "20 ms", "70 ms"]
 
 
@@ -21,6 +22,7 @@ def write_traces(folder: Path) -> None:
     (folder / "cell.trains").write_text("0 20 0 1 1 5\n40 20 0\n95 20 2 2 30\n120 20 0\n", encoding="utf-8")
     (folder / "delays.csv").write_text("time_s,delay_ms\n0,30\n0.04,2.5\n0.1,11\n", encoding="utf-8")
     (folder / "losses.csv").write_text("time_s,loss\n0,0\n0.03,1\n0.035,0.2\n0.07,0\n", encoding="utf-8")
+    (folder / "some.dist").write_text("# quantiles\n-8192 -100 0\n8192 32767\n", encoding="utf-8")
     (folder / "delay_1.txt").write_text("30\n4\n4\n19\n0\n", encoding="utf-8")
 
 
@@ -49,6 +51,7 @@ def _capacities(rng: random.Random) -> dict[str, Json]:
 
 def _delays(rng: random.Random) -> dict[str, Json]:
     some = rng.sample(SPANS, 3)
+    dists: list[Json] = ["uniform", "normal", "pareto", "paretonormal", {"table": "some.dist"}]
     return {
         "constant": some[0],
         "steps": {"steps": {"at": ["0 s", "30 ms", "31 ms"], "delays": some, "period": rng.choice([None, "80 ms"])}},
@@ -56,6 +59,10 @@ def _delays(rng: random.Random) -> dict[str, Json]:
             "trace": {"file": rng.choice(["delays.csv", "delay_1.txt"]), "offset": rng.choice(["0 s", "random"])}
         },
         "markov": {"markov": {"delays": some[:2], "mean_holding": rng.sample(SPANS, 2)}},
+        "netem": {
+            "netem": {"delay": some[0], "jitter": some[1], "correlation": 0.25, "distribution": rng.choice(dists)}
+        },
+        "wifi": {"wifi": {"delay": some[0], "jitter": "7 ms"}},
     }
 
 
@@ -67,7 +74,7 @@ def _queues(rng: random.Random) -> dict[str, Json]:
         "rest": {"share": rng.choice([0.3, 0.7])},
     }
     return {
-        "drop-tail": {"drop-tail": {"limit": limit, "counts_in_service": rng.random() < 0.5}},
+        "drop-tail": {"drop-tail": {"limit": limit, "counts_in_service": rng.random() < 0.5, "ties": rng.choice(TIES)}},
         "red": {"red": {"limit": "20 packets", **ramp}},
         "ered": {"ered": {"limit": "20 packets", "reserve": "4 packets", **ramp}},
         "codel": {"codel": {"target": "2 ms", "interval": "20 ms", "ecn": rng.random() < 0.5}},
@@ -79,7 +86,7 @@ def _queues(rng: random.Random) -> dict[str, Json]:
         "fq_codel": {"fq_codel": {"limit": limit, "queues": rng.choice([1, 4, 1024]), "target": "2 ms"}},
         "dualpi2": {"dualpi2": {"limit": limit, "scheduler": rng.choice(["wrr", "time-shifted-fifo"])}},
         "step": {"step": {"limit": limit, "threshold": rng.choice(["3 packets", "5 kB"])}},
-        "shaper": {"shaper": {"rate": rng.choice(RATES), "burst": "10 kB"}},
+        "shaper": {"shaper": {"rate": rng.choice(RATES), "burst": "10 kB", **rng.choice([{}, {"latency": "30 ms"}])}},
         "device": {
             "device": {"ring": "5 packets", "hold": rng.choice(["0 s", "1 ms"]), "queue": {"codel": {"ecn": True}}}
         },
@@ -93,6 +100,9 @@ def _losses(rng: random.Random) -> dict[str, Json]:
         "none": None,
         "bernoulli": {"bernoulli": rng.choice([0.001, 0.02, 0.2])},
         "gilbert-elliott": {"gilbert-elliott": {"to_bad": 0.02, "to_good": 0.3, "loss_bad": 0.8}},
+        "correlated": {"correlated": {"probability": 0.05, "correlation": rng.choice([0.0, 0.25])}},
+        "gemodel": {"gemodel": {"p": 0.02, "r": 0.3, "one_minus_k": 0.001}},
+        "4state": {"4state": {"p13": 0.01, "p31": 0.2, "p32": 0.3, "p23": 0.6, "p14": 0.01}},
         "markov": {"markov": {"good": holding[0], "bad": holding[1]}},
         "rayleigh": {"rayleigh": {"doppler": "30 Hz", "threshold_db": -8.0}},
         "states": {"states": {"delivered": [1.0, 0.7, 0.0], "mean_holding": [*holding, "5 ms"]}},
@@ -169,6 +179,9 @@ def _link(rng: random.Random, chosen: dict[str, str]) -> Json:
         }
     if loss := _losses(rng)[chosen["loss"]]:
         link["loss"] = loss
+    if rng.random() < 0.2:
+        link["netem"] = {"duplicate": rng.choice([0, 0.1]), "corrupt": 0.05, "corrupt_correlation": 0.2}
+        link["framing"] = {"overhead": "14 B", "in_queue": rng.random() < 0.5}
     if rng.random() < 0.3:
         link["service"] = "at-start"
     elif chosen["capacity"] == "constant" and rng.random() < 0.3:
@@ -254,6 +267,9 @@ def scenario(rng: random.Random) -> tuple[Json, dict[str, str]]:
             "delay": rng.choice(SPANS),
             "queue": {"drop-tail": {"limit": "50 packets"}},
         }
+    flows = {f"f{number}": _flow(rng, chosen) for number in range(rng.choice([1, 2, 3]))}
+    if chosen.get("datagrams") == "real-time" and "netem" in forward:
+        forward["netem"]["duplicate"] = 0
     return {
         "schema_version": 1,
         "duration": rng.choice(["300 ms", "1 s", "2 s"]),
@@ -261,5 +277,5 @@ def scenario(rng: random.Random) -> tuple[Json, dict[str, str]]:
         "seeds": 2,
         "seed": rng.randrange(1000),
         "topology": topology,
-        "flows": {f"f{number}": _flow(rng, chosen) for number in range(rng.choice([1, 2, 3]))},
+        "flows": flows,
     }, chosen

@@ -93,7 +93,7 @@ fn class(flow: &str, share: f64, borrow: bool) -> CbqClass {
 }
 
 fn drop_tail() -> DropTailConfig {
-    DropTailConfig { limit: Amount::Packets(12), counts_in_service: true }
+    DropTailConfig { limit: Amount::Packets(12), counts_in_service: true, ..Default::default() }
 }
 
 fn cbq(borrow: bool) -> QueueConfig {

@@ -51,9 +51,14 @@ fn parts(delay: Span) -> LinkParts {
     LinkParts {
         capacity: CapacityParts::Constant(Rate::from_bps(100_000_000)),
         service: Service::Fluid,
-        queue: QueueConfig::DropTail(DropTailConfig { limit: Amount::Packets(100), counts_in_service: true }),
+        queue: QueueConfig::DropTail(DropTailConfig {
+            limit: Amount::Packets(100),
+            counts_in_service: true,
+            ..Default::default()
+        }),
         loss: LossParts::None,
         arq: None,
+        netem: Default::default(),
         delay: delay.into(),
         reorders: false,
         framing: Framing::default(),

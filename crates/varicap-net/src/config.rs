@@ -14,12 +14,15 @@ pub enum Service {
     AtStart,
 }
 
-/// What the link layer adds to each frame before it is sent. A queue counts frames without it.
+/// What the link layer adds to each frame before it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Framing {
     /// Bytes added to each frame. Default: 0 B.
     pub overhead: Bytes,
+    /// Whether limits of the queue in bytes, and the bucket of a shaper, count the overhead as well, as Linux's queues count an
+    /// Ethernet header of 14 B. Default: false.
+    pub in_queue: bool,
     /// The frame and its overhead are cut into cells, the last one filled up. Default: no cells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,

@@ -58,6 +58,8 @@ pub trait Frame: Clone {
     }
     /// Records whether it conforms to a reservation.
     fn set_reserved(&mut self, _reserved: bool) {}
+    /// Damages it: its receiver will not take it, as a checksum gives it away.
+    fn damage(&mut self) {}
     /// A number for its connection and direction: no two that pass a link at a time have the same.
     fn flow(&self) -> u32 {
         0
@@ -121,6 +123,13 @@ pub trait Watch<F> {
     fn on_arrival(&mut self, _at: Time, _frame: &F, _backlog: Backlog) {}
     /// A frame was lost. Every loss leaves through here.
     fn on_lost(&mut self, lost: Lost<F>);
+    /// A frame that is through the server comes twice: its owner gives a copy, which is a frame of its own; without one it
+    /// comes once.
+    fn on_copied(&mut self, _at: Time, _frame: &F) -> Option<F> {
+        None
+    }
+    /// A frame that is through the server has been damaged ([`Frame::damage`]).
+    fn on_damaged(&mut self, _at: Time, _frame: &F) {}
     /// A queue marked a frame (ECN).
     fn on_mark(&mut self, _at: Time, _frame: &F) {}
     /// A frame that arrived at `arrived` left the server; `backlog` is what still waits.

@@ -19,6 +19,7 @@ mod handover_phase;
 mod link;
 pub mod loss;
 mod loss_trace;
+mod netem;
 mod offset;
 mod policing;
 pub mod queue;
@@ -34,8 +35,8 @@ pub use capacity::{
 pub use channel::{ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig};
 pub use config::*;
 pub use delay::{
-    DelayConfig, DelayParts, DelayProcess, DelaySegment, MarkovDelayConfig, StepsDelayConfig,
-    TraceDelayConfig,
+    DelayConfig, DelayParts, DelayProcess, DelaySegment, MarkovDelayConfig, NetemDelayConfig,
+    StepsDelayConfig, TraceDelayConfig, WifiDelayConfig,
 };
 pub use error::NetError;
 pub use feedback::{
@@ -48,8 +49,9 @@ pub use handover_phase::HandoverPhase;
 pub use link::{ArqConfig, ArqParts, Link, LinkParts, Pipe};
 pub use loss::{GilbertElliottConfig, LossConfig, LossParts};
 pub use loss_trace::{TraceLossConfig, read_losses};
+pub use netem::{CorrelatedLossConfig, Distribution, FourStateConfig, GeModelConfig, NetemConfig};
 pub use policing::{Nonconformant, Policed, PolicingParts};
 pub use queue::config::*;
-pub use queue::{CbqClass, DropFrom, DropSpacing, DualScheduler, Per, QueuePart};
+pub use queue::{CbqClass, DropFrom, DropSpacing, DualScheduler, Per, QueuePart, Ties};
 pub use reactive::*;
 pub use traced::Traced;

@@ -19,6 +19,7 @@ use crate::channel::{
 use crate::file::ReadFile;
 use crate::handover::{Bursting, Bursts};
 use crate::loss_trace::TraceLossConfig;
+use crate::netem::{CorrelatedLossConfig, FourStateConfig, GeModelConfig};
 
 /// What the configuration of a loss that is drawn for each frame brings along, next to its own check ([`Part`]).
 pub trait FrameLoss: Part {
@@ -84,7 +85,7 @@ macro_rules! losses {
         by_instant { $( $Timed:ident ( $TimedConfig:ty ) = $timed_name:literal, $timed_doc:literal; )+ }
     ) => {
         varicap_units::parts! {
-            /// Random loss on the wire, after the server: a lost frame has used its capacity. The first two are stepped
+            /// Random loss on the wire, after the server: a lost frame has used its capacity. The first five are stepped
             /// once per frame (per transmission of a link with `arq`); the others move in time, whatever is sent.
             #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
@@ -251,6 +252,12 @@ losses! {
             "Each frame with the same probability; may be written as the probability alone: `\"1 %\"`.";
         GilbertElliott(GilbertElliottConfig) = "gilbert-elliott",
             "Two states with a loss probability each. Source: Gilbert 1960, Elliott 1963.";
+        Correlated(CorrelatedLossConfig) = "correlated",
+            "Each frame with a probability, correlated with the fate of the one before: netem's `loss random P C`.";
+        GeModel(GeModelConfig) = "gemodel",
+            "Gilbert-Elliott loss in netem's parameters: `loss gemodel P R 1-H 1-K`.";
+        FourState(FourStateConfig) = "4state",
+            "netem's Markov chain of four states: `loss state P13 P31 P32 P23 P14`.";
     }
     in_time {
         Markov(GoodBadConfig) = "markov",

@@ -18,6 +18,7 @@ mod light;
 mod link;
 mod losses;
 mod marking;
+mod netem;
 mod offsets;
 mod opportunities;
 mod pie;

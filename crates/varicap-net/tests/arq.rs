@@ -24,12 +24,12 @@ fn slotted(config: &ArqConfig, loss: &LossConfig) -> LinkParts {
 /// The same, each packet in ten cells of 0.1 ms.
 fn in_cells(config: &ArqConfig, loss: &LossConfig, limit: Amount, counts_in_service: bool) -> LinkParts {
     let cells = Cells { payload: Bytes::new(10), size: Bytes::new(12) };
-    let framing = Framing { overhead: Bytes::ZERO, cells: Some(cells) };
+    let framing = Framing { overhead: Bytes::ZERO, cells: Some(cells), in_queue: false };
     let base = slotted(config, loss);
     let slot = Some(Span::from_micros(100));
     let config = ArqConfig { slot, ..config.clone() };
     let arq = ArqParts::new(&config, &base.capacity, &framing, base.packet).unwrap();
-    let queue = QueueConfig::DropTail(DropTailConfig { limit, counts_in_service });
+    let queue = QueueConfig::DropTail(DropTailConfig { limit, counts_in_service, ..Default::default() });
     LinkParts { framing, queue, arq: Some(arq), ..base }
 }
 
@@ -256,7 +256,11 @@ fn the_queue_is_that_of_the_analysis() {
     // One cell, eight of them held: System 1 at 10 Hz, times in slots of 4.6 ms, here 1 ms.
     let room = Amount::Packets(8);
     let one = LinkParts {
-        queue: QueueConfig::DropTail(DropTailConfig { limit: room, counts_in_service: true }),
+        queue: QueueConfig::DropTail(DropTailConfig {
+            limit: room,
+            counts_in_service: true,
+            ..Default::default()
+        }),
         ..slotted(&ArqConfig::default(), &LossConfig::Markov(channel(21_700, 2_170)))
     };
     let runs: Vec<_> = (0..10).map(|seed| simulated(&one, 125, 0.6, 200_000, seed)).collect();

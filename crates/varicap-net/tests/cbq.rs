@@ -14,7 +14,7 @@ use varicap_units::{Amount, Bytes, Probability, Rate, Span, Time};
 
 /// A class of the flows a, b, … at these places.
 fn class(flows: &[usize], share: f64) -> CbqClass {
-    let tail = DropTailConfig { limit: Amount::Packets(50), counts_in_service: false };
+    let tail = DropTailConfig { limit: Amount::Packets(50), counts_in_service: false, ..Default::default() };
     CbqClass {
         flows: Some(flows.iter().map(|flow| NAMES[*flow].to_owned()).collect()),
         share: Probability::new(share).unwrap(),
@@ -165,8 +165,11 @@ fn an_outage_brings_a_regulated_class_nothing() {
 fn shares_follow_a_capacity_that_changes_within_a_frame() {
     let urgent = CbqClass { priority: 0, ..class(&[1], 0.8) };
     let capacity = in_turn(&[(19_000_000, 1), (1_000_000, 1)]);
-    let unlimited =
-        QueueConfig::DropTail(DropTailConfig { limit: Amount::Unlimited, counts_in_service: false });
+    let unlimited = QueueConfig::DropTail(DropTailConfig {
+        limit: Amount::Unlimited,
+        counts_in_service: false,
+        ..Default::default()
+    });
     let classes = [class(&[0], 0.2), urgent].map(|class| CbqClass { queue: unlimited.clone(), ..class });
     // All frames come in the first millisecond: afterwards no arrival says what the rate is.
     let sources = [0, 1].map(|flow| (flow, 2_000_000_000, 1000, 0, 1));
@@ -269,7 +272,7 @@ proptest! {
     fn every_flow_stays_in_order_and_all_come_out(
         traffic in any_traffic(), borrow in any::<[bool; 3]>(), priority in any::<[bool; 3]>(), limit in 1u64..30,
     ) {
-        let tail = DropTailConfig { limit: Amount::Packets(limit), counts_in_service: false };
+        let tail = DropTailConfig { limit: Amount::Packets(limit), counts_in_service: false, ..Default::default() };
         let flows: [&[usize]; 3] = [&[0, 1], &[2], &[]];
         let classes = [0, 1, 2].map(|n| CbqClass {
             borrow: borrow[n],

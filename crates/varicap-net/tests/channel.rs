@@ -189,7 +189,8 @@ fn good_bad(good: f64, bad: f64, length: f64) -> (LossParts, f64) {
 fn what_waits_for_its_share_is_not_yet_sent() {
     let (loss, expected) = good_bad(20.0, 1.0, 1.2);
     let limit = Amount::Packets(4);
-    let queue = QueueConfig::DropTail(DropTailConfig { limit, counts_in_service: true });
+    let queue =
+        QueueConfig::DropTail(DropTailConfig { limit, counts_in_service: true, ..Default::default() });
     let class = CbqClass { flows: None, share: p(0.1), queue, priority: 1, borrow: false };
     let queue = QueueConfig::Cbq(CbqConfig { classes: [("all".to_owned(), class)].into() });
     // 1500 bytes at 10 Mb/s come twice as often as the share of a tenth lets them go.

@@ -75,7 +75,8 @@ fn offered(parts: &LinkParts, fifo: Option<Fifo>, ecn: bool) -> (Vec<Told>, Vec<
 #[test]
 fn a_fifo_with_a_limit_is_drop_tail() {
     let limit = Amount::Packets(10);
-    let tail = QueueConfig::DropTail(DropTailConfig { limit, counts_in_service: false });
+    let tail =
+        QueueConfig::DropTail(DropTailConfig { limit, counts_in_service: false, ..Default::default() });
     let expected = offered(&slow(tail), None, false);
     assert!(expected.0.iter().any(|told| matches!(told, Told::Lost { .. })));
     let fifo = Fifo { limit: 10, ..Fifo::default() };

@@ -11,8 +11,11 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
 const PACKET: Bytes = Bytes::new(1000);
 const RATE: Rate = Rate::from_bps(8_000_000);
 const BUSY: Transmitter = Transmitter { state: TransmitterState::Busy(PACKET), rate: RATE };
-const SUPPLY: Supply =
-    Supply { rate: RATE, offered: None, framing: Framing { overhead: Bytes::ZERO, cells: None } };
+const SUPPLY: Supply = Supply {
+    rate: RATE,
+    offered: None,
+    framing: Framing { overhead: Bytes::ZERO, cells: None, in_queue: false },
+};
 
 fn streams(part: &str) -> Stream {
     Streams::new(1, 0).stream(&format!("link.a.{part}"))
@@ -22,6 +25,7 @@ const SITE: Site<'_> = Site {
     packet: PACKET,
     bdp: Bytes::new(10_000),
     overhead: Bytes::ZERO,
+    framed: Bytes::ZERO,
     groups: &[],
     name: "queue",
     streams: &streams,

@@ -12,16 +12,26 @@ const PACKET: Bytes = Bytes::new(1000);
 const BDP: Bytes = Bytes::new(10_000);
 const RATE: Rate = Rate::from_bps(8_000_000);
 const BUSY: Transmitter = Transmitter { state: TransmitterState::Busy(PACKET), rate: RATE };
-const SUPPLY: Supply =
-    Supply { rate: RATE, offered: None, framing: Framing { overhead: Bytes::ZERO, cells: None } };
+const SUPPLY: Supply = Supply {
+    rate: RATE,
+    offered: None,
+    framing: Framing { overhead: Bytes::ZERO, cells: None, in_queue: false },
+};
 
 /// Random streams of link a.
 fn streams(part: &str) -> Stream {
     Streams::new(1, 0).stream(&format!("link.a.{part}"))
 }
 
-const SITE: Site<'_> =
-    Site { packet: PACKET, bdp: BDP, overhead: Bytes::ZERO, groups: &[], name: "queue", streams: &streams };
+const SITE: Site<'_> = Site {
+    packet: PACKET,
+    bdp: BDP,
+    overhead: Bytes::ZERO,
+    framed: Bytes::ZERO,
+    groups: &[],
+    name: "queue",
+    streams: &streams,
+};
 
 fn ered(config: &EredConfig) -> Ered<Packet> {
     Ered::new(config, &SITE)

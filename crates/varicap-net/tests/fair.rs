@@ -12,8 +12,11 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
 
 const RATE: Rate = Rate::from_bps(8_000_000);
 const BUSY: Transmitter = Transmitter { state: TransmitterState::Busy(Bytes::new(1000)), rate: RATE };
-const SUPPLY: Supply =
-    Supply { rate: RATE, offered: None, framing: Framing { overhead: Bytes::ZERO, cells: None } };
+const SUPPLY: Supply = Supply {
+    rate: RATE,
+    offered: None,
+    framing: Framing { overhead: Bytes::ZERO, cells: None, in_queue: false },
+};
 
 const UNLIMITED: Amount = Amount::Unlimited;
 

@@ -10,8 +10,11 @@ use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams, Time};
 
 const RATE: Rate = Rate::from_bps(8_000_000);
 const BUSY: Transmitter = Transmitter { state: TransmitterState::Busy(Bytes::new(1000)), rate: RATE };
-const SUPPLY: Supply =
-    Supply { rate: RATE, offered: None, framing: Framing { overhead: Bytes::ZERO, cells: None } };
+const SUPPLY: Supply = Supply {
+    rate: RATE,
+    offered: None,
+    framing: Framing { overhead: Bytes::ZERO, cells: None, in_queue: false },
+};
 
 fn streams(part: &str) -> Stream {
     Streams::new(1, 0).stream(&format!("link.a.{part}"))
@@ -21,6 +24,7 @@ const SITE: Site<'_> = Site {
     packet: Bytes::new(1000),
     bdp: Bytes::new(10_000),
     overhead: Bytes::ZERO,
+    framed: Bytes::ZERO,
     groups: &[],
     name: "queue",
     streams: &streams,

@@ -20,7 +20,7 @@ fn steps(steps: &[(u64, u64)]) -> CapacityParts {
 }
 
 fn drop_tail(limit: Amount, counts_in_service: bool) -> QueueConfig {
-    QueueConfig::DropTail(DropTailConfig { limit, counts_in_service })
+    QueueConfig::DropTail(DropTailConfig { limit, counts_in_service, ..Default::default() })
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_frame_lost_on_the_wire_has_used_its_capacity() {
 #[test]
 fn cells_are_sent_whole() {
     let mut parts = parts(constant(53 * 8 * 1000));
-    parts.framing = Framing { overhead: Bytes::new(8), cells: Some(Cells::default()) };
+    parts.framing = Framing { overhead: Bytes::new(8), cells: Some(Cells::default()), in_queue: false };
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     link.push(ms(0), packet(0, 40), &mut log); // 48 bytes: one cell of 1 ms
     link.push(ms(0), packet(1, 41), &mut log); // 49 bytes: two

@@ -9,8 +9,11 @@ use varicap_units::part::Part;
 use varicap_units::{Amount, Bytes, Rate, Span, Stream, Streams};
 
 const RATE: Rate = Rate::from_bps(8_000_000);
-const SUPPLY: Supply =
-    Supply { rate: RATE, offered: None, framing: Framing { overhead: Bytes::ZERO, cells: None } };
+const SUPPLY: Supply = Supply {
+    rate: RATE,
+    offered: None,
+    framing: Framing { overhead: Bytes::ZERO, cells: None, in_queue: false },
+};
 const BUSY: Transmitter = Transmitter { state: TransmitterState::Busy(Bytes::new(1000)), rate: RATE };
 
 fn streams(part: &str) -> Stream {
@@ -21,6 +24,7 @@ const SITE: Site<'_> = Site {
     packet: Bytes::new(1000),
     bdp: Bytes::new(10_000),
     overhead: Bytes::ZERO,
+    framed: Bytes::ZERO,
     groups: &[],
     name: "queue",
     streams: &streams,

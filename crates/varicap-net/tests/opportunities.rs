@@ -71,7 +71,7 @@ fn mahimahi_adds_four_bytes_and_keeps_the_remainder() {
 #[test]
 fn mahimahi_counts_its_four_bytes_against_a_limit_in_bytes() {
     let admitted = |mahimahi, limit, managed: bool| {
-        let tail = DropTailConfig { limit, counts_in_service: false };
+        let tail = DropTailConfig { limit, counts_in_service: false, ..Default::default() };
         let class = |queue| CbqClass {
             flows: None,
             share: Probability::new(1.0).unwrap(),

@@ -101,7 +101,7 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
         Just(Amount::Unlimited),
     ];
     let drop_tail = (limit.clone(), any::<bool>()).prop_map(|(limit, counts_in_service)| {
-        QueueConfig::DropTail(DropTailConfig { limit, counts_in_service })
+        QueueConfig::DropTail(DropTailConfig { limit, counts_in_service, ..Default::default() })
     });
     let red = (limit.clone(), any::<bool>(), any::<bool>()).prop_map(|(limit, gentle, ecn)| {
         let weight = 0.2;
@@ -197,7 +197,7 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
         |(queue, bps, packets, waits)| {
             let (rate, burst, queue) = (Rate::from_bps(bps), Amount::Packets(packets), Box::new(queue));
             if waits {
-                QueueConfig::Shaper(ShaperConfig { rate, burst, queue })
+                QueueConfig::Shaper(ShaperConfig { rate, burst, latency: None, queue })
             } else {
                 QueueConfig::Policer(PolicerConfig { rate, burst, queue, monitor: None })
             }

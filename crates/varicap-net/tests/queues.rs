@@ -15,7 +15,7 @@ const BUSY: Transmitter =
 
 /// The same, with nothing in service.
 const SUPPLY: Supply = Supply { rate: BUSY.rate, offered: None, framing: NO_FRAMING };
-const NO_FRAMING: Framing = Framing { overhead: Bytes::ZERO, cells: None };
+const NO_FRAMING: Framing = Framing { overhead: Bytes::ZERO, cells: None, in_queue: false };
 
 fn probability(value: f64) -> Probability {
     Probability::new(value).unwrap()
@@ -30,6 +30,7 @@ const SITE: Site<'_> = Site {
     packet: PACKET,
     bdp: Bytes::new(10_000),
     overhead: Bytes::ZERO,
+    framed: Bytes::ZERO,
     groups: &[],
     name: "queue",
     streams: &streams,

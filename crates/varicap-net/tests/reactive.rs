@@ -336,7 +336,7 @@ fn an_averaged_occupancy_answers_later() {
 #[test]
 fn the_buffer_follows_the_capacity() {
     let config = LoadReactiveConfig { buffer: Some(Span::from_millis(400)), ..config() };
-    let tail = DropTailConfig { limit: bytes(9000), counts_in_service: false };
+    let tail = DropTailConfig { limit: bytes(9000), counts_in_service: false, ..Default::default() };
     let parts = LinkParts { queue: QueueConfig::DropTail(tail), ..reactive_parts(&config) };
     let (mut link, mut log) = (link(&parts, 1), Log::default());
     // 80 kb/s for 400 ms are 4000 B, at 160 kb/s 8000 B, then the queue's own 9000 B.

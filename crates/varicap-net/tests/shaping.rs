@@ -14,12 +14,16 @@ use varicap_units::{Amount, Bytes, Rate, Span, Time};
 const MEGABIT: u64 = 1_000_000;
 
 fn unlimited() -> Box<QueueConfig> {
-    Box::new(QueueConfig::DropTail(DropTailConfig { limit: Amount::Unlimited, counts_in_service: true }))
+    Box::new(QueueConfig::DropTail(DropTailConfig {
+        limit: Amount::Unlimited,
+        counts_in_service: true,
+        ..Default::default()
+    }))
 }
 
 fn shaper(bps: u64, burst: u64, queue: Box<QueueConfig>) -> QueueConfig {
     let burst = Amount::Bytes(Bytes::new(burst));
-    QueueConfig::Shaper(ShaperConfig { rate: Rate::from_bps(bps), burst, queue })
+    QueueConfig::Shaper(ShaperConfig { rate: Rate::from_bps(bps), burst, latency: None, queue })
 }
 
 fn policer(bps: u64, burst: u64) -> QueueConfig {

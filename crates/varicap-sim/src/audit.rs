@@ -27,6 +27,8 @@ impl Holder {
 struct Counts {
     holder: Holder,
     sent: u64,
+    /// By links.
+    copied: u64,
     arrived: u64,
     lost: u64,
     inside: u64,
@@ -60,7 +62,7 @@ impl Audit {
     #[cold]
     fn begin(&mut self, holder: Holder) -> u32 {
         let place = self.counts.len() as u32;
-        self.counts.push(Counts { holder, sent: 0, arrived: 0, lost: 0, inside: 0 });
+        self.counts.push(Counts { holder, sent: 0, copied: 0, arrived: 0, lost: 0, inside: 0 });
         grown(&mut self.last, holder.owner as usize, [NONE; 2])[usize::from(holder.is_reverse)] = place;
         place
     }
@@ -76,9 +78,20 @@ impl Audit {
     #[inline]
     pub fn on_sent(&mut self, packet: &Packet) {
         let place = self.place(Holder::of(packet));
+        self.hold(packet, place).sent += 1;
+    }
+
+    /// A link has made the segment of `packet`, as a copy of one of the same connection.
+    pub fn on_copied(&mut self, packet: &Packet, original: &Packet) {
+        let place = *grown(&mut self.held, original.segment() as usize, NONE);
+        self.hold(packet, place).copied += 1;
+    }
+
+    #[inline]
+    fn hold(&mut self, packet: &Packet, place: u32) -> &mut Counts {
         let before = std::mem::replace(grown(&mut self.held, packet.segment() as usize, NONE), place);
         assert!(before == NONE, "the place of a segment under way is used for another one: {packet:?}");
-        self.counts[place as usize].sent += 1;
+        &mut self.counts[place as usize]
     }
 
     /// The segment of `packet` has come to its endpoint.
@@ -108,9 +121,9 @@ impl Audit {
         for &place in self.held.iter().filter(|&&place| place != NONE) {
             self.counts[place as usize].inside += 1;
         }
-        for Counts { holder, sent, arrived, lost, inside } in &self.counts {
+        for Counts { holder, sent, copied, arrived, lost, inside } in &self.counts {
             assert_eq!(
-                *sent,
+                sent + copied,
                 arrived + lost + inside,
                 "connection {}, generation {}: segments that were sent got lost track of",
                 holder.owner,
@@ -144,7 +157,7 @@ pub fn assert_received(flows: &[(Option<usize>, FlowTotals)], links: &[LinkTotal
         }
     }
     for (number, (received, link)) in received.into_iter().zip(links).enumerate() {
-        let through = link.carried - link.channel_lost;
+        let through = link.delivered();
         assert!(received <= through, "link {number}: {received} were received, {through} came through");
     }
 }

@@ -353,6 +353,11 @@ impl Net {
         self.traffic.send_datagram(now, packet, number);
     }
 
+    /// Forgets a damaged packet that is at its endpoint.
+    pub fn discard(&mut self, packet: &Packet) {
+        self.traffic.discard(packet);
+    }
+
     /// Forgets a datagram that is at its endpoint, and returns its number, if it may have one.
     #[inline]
     pub fn arrive_datagram(&mut self, packet: &Packet) -> Option<u64> {
@@ -422,7 +427,8 @@ impl Net {
         }
         let Balance { taken, given } = &self.balance;
         let (lost, kept) = (self.traffic.lost_segments, self.traffic.segments.in_use() as u64);
-        assert_eq!(*taken, given + lost + kept, "segments that links and wires took in were lost track of");
+        let came = taken + self.traffic.copied_segments;
+        assert_eq!(came, given + lost + kept, "segments that links and wires took in were lost track of");
     }
 }
 

@@ -195,6 +195,9 @@ pub struct Traffic {
     /// Segments that links lost. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     pub lost_segments: u64,
+    /// Segments that links copied.
+    #[cfg(debug_assertions)]
+    pub copied_segments: u64,
     /// The segments of each connection. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     pub audit: Audit,
@@ -254,6 +257,8 @@ impl Traffic {
             #[cfg(debug_assertions)]
             lost_segments: 0,
             #[cfg(debug_assertions)]
+            copied_segments: 0,
+            #[cfg(debug_assertions)]
             audit: Audit::default(),
         }
     }
@@ -306,6 +311,37 @@ impl Traffic {
             segment.flags = segment.flags.with(Flags::CE);
         }
         segment
+    }
+
+    /// A packet is lost, at a link or, damaged, at its endpoint: its segment is free.
+    pub(crate) fn discard(&mut self, packet: &Packet) {
+        if packet.is_datagram() {
+            return self.end_datagram(packet);
+        }
+        #[cfg(debug_assertions)]
+        self.audit.on_lost(packet);
+        self.segments.free(packet.segment());
+    }
+
+    /// A copy of `packet` with a segment of its own.
+    fn copy(&mut self, packet: &Packet) -> Packet {
+        let mut copy = *packet;
+        if packet.segment() == Packet::NO_SEGMENT {
+            return copy;
+        }
+        let segment = *self.segments.get(packet.segment());
+        let (slot, place) = self.segments.vacant();
+        *place = segment;
+        self.segments.take();
+        copy.carry(slot);
+        #[cfg(debug_assertions)]
+        {
+            self.copied_segments += 1;
+            if !copy.is_datagram() {
+                self.audit.on_copied(&copy, packet);
+            }
+        }
+        copy
     }
 
     /// A link has lost a packet.
@@ -375,15 +411,18 @@ impl Watch<Packet> for LinkWatch<'_> {
         {
             self.traffic.lost_segments += u64::from(frame.segment() != Packet::NO_SEGMENT);
         }
-        if frame.is_datagram() {
-            self.traffic.end_datagram(&frame);
-        } else {
-            #[cfg(debug_assertions)]
-            {
-                self.traffic.audit.on_lost(&frame);
-            }
-            self.traffic.segments.free(frame.segment());
-        }
+        self.traffic.discard(&frame);
+    }
+
+    #[cold]
+    fn on_copied(&mut self, _: Time, packet: &Packet) -> Option<Packet> {
+        self.meter.on_copied(packet.wire_size());
+        Some(self.traffic.copy(packet))
+    }
+
+    #[cold]
+    fn on_damaged(&mut self, _: Time, _: &Packet) {
+        self.meter.on_damaged();
     }
 
     #[cold]

@@ -147,6 +147,8 @@ impl Packet {
     pub const CONTROL: u8 = 16;
     /// A datagram: it belongs to no connection.
     pub const DATAGRAM: u8 = 32;
+    /// Damaged: its receiver will not take it.
+    pub const DAMAGED: u8 = 64;
     /// Its ECN-capable transport said so by ECT(1), not by ECT(0).
     pub const ECT1: u8 = 128;
 
@@ -172,6 +174,18 @@ impl Packet {
     #[inline]
     pub fn is_datagram(&self) -> bool {
         self.flags() & Packet::DATAGRAM != 0
+    }
+
+    /// Whether it is a datagram, or damaged: what ends otherwise than at its connection.
+    #[inline]
+    pub fn is_apart(&self) -> bool {
+        self.flags() & (Packet::DATAGRAM | Packet::DAMAGED) != 0
+    }
+
+    /// Whether a link has damaged it.
+    #[inline]
+    pub fn is_damaged(&self) -> bool {
+        self.flags() & Packet::DAMAGED != 0
     }
 
     /// Whether it travels from the receiver to the sender.
@@ -258,6 +272,10 @@ impl Frame for Packet {
         if reserved {
             self.flag(Packet::RESERVED);
         }
+    }
+
+    fn damage(&mut self) {
+        self.flag(Packet::DAMAGED);
     }
 
     fn flow(&self) -> u32 {

@@ -13,6 +13,7 @@ mod feedback;
 mod fin;
 mod l4s;
 mod laws;
+mod netem;
 mod pie;
 mod rates;
 mod relay;

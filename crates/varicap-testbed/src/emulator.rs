@@ -262,8 +262,13 @@ impl<D: Director> Emulator<D> {
         if packet.is_marked() {
             ipv4::mark_ce(self.net.pool.get_mut(packet.slot));
         }
+        if packet.is_damaged() {
+            ipv4::damage(self.net.pool.get_mut(packet.slot));
+        }
         let bytes = self.net.pool.get(packet.slot);
-        self.director.on_release(due, &packet, bytes);
+        if !packet.is_damaged() {
+            self.director.on_release(due, &packet, bytes);
+        }
         let port = usize::from(exit);
         if let Some(outbox) = &mut self.outbox {
             // It leaves at the instant itself.

@@ -60,6 +60,17 @@ impl Watch<Packet> for LinkWatch<'_> {
         self.pool.free(frame.slot);
     }
 
+    fn on_copied(&mut self, _: Time, packet: &Packet) -> Option<Packet> {
+        self.meter.on_copied(packet.wire_size());
+        let mut copy = *packet;
+        copy.slot = self.pool.copy(packet.slot);
+        Some(copy)
+    }
+
+    fn on_damaged(&mut self, _: Time, _: &Packet) {
+        self.meter.on_damaged();
+    }
+
     fn on_transmission(&mut self, _: Time, is_again: bool) {
         self.meter.on_transmission(is_again);
     }

@@ -25,6 +25,7 @@ impl Packet {
     const CONTROL: u8 = 4;
     const RESERVED: u8 = 8;
     const ECT1: u8 = 16;
+    const DAMAGED: u8 = 32;
 
     /// The packet in `slot`, at the beginning of `route`.
     pub fn new(slot: u32, bytes: &[u8], route: u16, tag: u32, size: u16) -> Packet {
@@ -49,6 +50,11 @@ impl Packet {
     /// Whether it goes from a receiver to its sender.
     pub fn is_reverse(&self) -> bool {
         !self.route.is_multiple_of(2)
+    }
+
+    /// Whether a link has damaged it.
+    pub fn is_damaged(&self) -> bool {
+        self.flags & Packet::DAMAGED != 0
     }
 
     /// Whether a queue has marked it.
@@ -89,6 +95,10 @@ impl Frame for Packet {
 
     fn set_reserved(&mut self, reserved: bool) {
         self.flags = if reserved { self.flags | Packet::RESERVED } else { self.flags & !Packet::RESERVED };
+    }
+
+    fn damage(&mut self) {
+        self.flags |= Packet::DAMAGED;
     }
 
     fn flow(&self) -> u32 {
@@ -132,6 +142,15 @@ impl Pool {
         if let Some(slot) = self.free.pop() {
             self.lengths[slot as usize] = length as u16;
         }
+    }
+
+    /// Copies the packet in `slot` into a slot of its own.
+    pub fn copy(&mut self, slot: u32) -> u32 {
+        let (from, length) = (slot as usize * self.slot_size, usize::from(self.lengths[slot as usize]));
+        let copy = self.vacant().0;
+        self.keep(length);
+        self.bytes.copy_within(from..from + length, copy as usize * self.slot_size);
+        copy
     }
 
     /// The packet in `slot`.
@@ -317,6 +336,22 @@ pub mod ipv4 {
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
+    /// Damages a TCP or UDP packet so that its receiver finds the checksum wrong, and nobody finds more.
+    pub fn damage(packet: &mut [u8]) {
+        const UDP: u8 = 17;
+        let (Some(first), Some(protocol)) = (packet.first().copied(), packet.get(9).copied()) else { return };
+        let at = match protocol {
+            TCP => 16,
+            UDP => 6,
+            _ => return,
+        };
+        let at = usize::from(first & 15) * 4 + at;
+        let Some(sum) = be16(packet, at) else { return };
+        // A UDP checksum of zero would say that there is none.
+        let wrong = if sum ^ 1 == 0 { sum ^ 2 } else { sum ^ 1 };
+        packet[at..at + 2].copy_from_slice(&wrong.to_be_bytes());
+    }
+
     fn be16(bytes: &[u8], at: usize) -> Option<u16> {
         Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
     }
@@ -335,6 +370,33 @@ mod tests {
         let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let folded = (sum & 0xffff) + (sum >> 16);
         !(((folded & 0xffff) + (folded >> 16)) as u16)
+    }
+
+    #[test]
+    fn damage_changes_the_checksum_of_the_transport_and_nothing_else() {
+        let (whole, mut packet) = (packet(), packet());
+        ipv4::damage(&mut packet);
+        let changed: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] != packet[at]).collect();
+        assert_eq!(changed, [37], "the second byte of TCP's checksum, behind 20 bytes of IP");
+        // UDP: a checksum of 1 would become 0, which says that there is none.
+        let mut datagram = vec![0x45, 0, 0, 28, 1, 2, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        datagram.extend([0x30, 0x39, 0, 80, 0, 8, 0, 1]);
+        ipv4::damage(&mut datagram);
+        assert_eq!(datagram[26..28], [0, 3]);
+        for mut short in [vec![], vec![0x45], vec![0x45; 21]] {
+            ipv4::damage(&mut short); // what is no packet is left alone
+        }
+    }
+
+    #[test]
+    fn a_copy_has_a_slot_of_its_own() {
+        let mut pool = Pool::new(100);
+        let (slot, place) = pool.vacant();
+        place[..3].copy_from_slice(&[1, 2, 3]);
+        pool.keep(3);
+        let copy = pool.copy(slot);
+        pool.get_mut(slot)[0] = 9;
+        assert_eq!((pool.get(copy), pool.get(slot)), (&[1, 2, 3][..], &[9, 2, 3][..]));
     }
 
     fn packet() -> Vec<u8> {

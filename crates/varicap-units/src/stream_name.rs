@@ -63,8 +63,8 @@ pub fn advice(connection: &str) -> String {
 }
 
 /// The parts of a link that draw random numbers: its capacity, its loss, the channel that its loss follows, its queue,
-/// its delay, what it loses at handovers.
-pub const LINK_PARTS: [&str; 6] = ["capacity", "loss", "channel", "queue", "delay", "handover"];
+/// its delay, what it loses at handovers, what it copies and damages.
+pub const LINK_PARTS: [&str; 7] = ["capacity", "loss", "channel", "queue", "delay", "handover", "netem"];
 
 /// What a part of a link draws; `part` is one of [`LINK_PARTS`], or `queue.CLASS` for the queue of a class.
 pub fn link(link: &str, part: &str) -> String {
@@ -133,7 +133,7 @@ mod tests {
         );
         assert_eq!(link("down", "queue.bulk"), "link.down.queue.bulk");
         let of_link = LINK_PARTS.map(|part| link("down", part));
-        let expected = ["capacity", "loss", "channel", "queue", "delay", "handover"]
+        let expected = ["capacity", "loss", "channel", "queue", "delay", "handover", "netem"]
             .map(|part| format!("link.down.{part}"));
         assert_eq!(of_link, expected);
     }

@@ -4,7 +4,6 @@ Results go to stdout, progress and messages to stderr, and progress only to a te
 commands.
 """
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -15,7 +14,6 @@ import varicap._core as _core
 from varicap import _interrupt
 from varicap._blas import one_thread
 from varicap._folders import FolderError
-from varicap.cli._plain import convert_plainly
 from varicap.errors import MachineLacksError, NotApplicableError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes, say
 
@@ -29,63 +27,29 @@ _EXIT_CODES = (
 )
 
 GROUPS = {
-    "new": {"new": "Write a short, commented scenario to begin with, and the trace that it needs."},
-    "run": {
-        "run": "Run a scenario and print what each flow got.",
-        "compare": "Ask the three engines about one scenario: "
-        "their answers side by side, and the differences in percent.",
-        "replay": "Repeat a run from its manifest and say whether the tables are identical (exit code 1 if not).",
-    },
-    "explore": {"explore": "Open the laboratory in a browser: draw the capacity and see TCP answer. Ctrl-C ends it."},
-    "sweep": {"sweep": "Run a scenario at many points; killed in the middle, the same command goes on where it was."},
-    "report": {
-        "report": "Write one HTML page: summary, the path, series that zoom, distributions or the charts of a sweep.",
-        "plot": "Draw a figure for a paper or a talk: runs over time and together, or a study with intervals.",
-        "table": "Print the tables of a folder, or the differences between its flows, for a terminal or a paper.",
-        "export": "Write a run as iperf3's JSON, ns-3's FlowMonitor XML or the link log of Mahimahi.",
-    },
-    "reproduce": {
-        "reproduce": "Measure again what the papers state: "
-        "each claim with the paper's value, ours, its interval and a verdict."
-    },
-    "design": {
-        "design": "The parameter that reaches a target, with the evidence: "
-        "a question by name, or FILE and what may vary."
-    },
-    "trace": {"trace": "Capacity traces: described, converted, generated, drawn."},
-    "dialogue": {
-        "dialogue": "Play scripts in packetdrill's language against the simulated endpoints, "
-        "and show the first difference."
-    },
-    "shell": {"shell": "Run any program behind the emulated link."},
-    "kernel": {"kernel": "Linux kernels for simulated time: built from a package or a source tree, listed, removed."},
-    "bench": {
-        "bench": "Measure the engine: CPU time and instructions per delivered packet, packets per CPU second, memory."
-    },
-    "validate": {"validate": "How well the engines agree, measured anew."},
-    "inspect": {
-        "schema": "Print the JSON Schema of scenario files.",
-        "check": "Report the mistakes of a scenario together, each with its line, and run nothing "
-        "(exit code 2 if there is one).",
-        "columns": "List the columns of the result tables, with their units.",
-        "doctor": "Say what this machine has for varicap, and what to do about the rest.",
-    },
+    "new": ("new",),
+    "import_": ("import",),
+    "run": ("run", "compare", "replay"),
+    "explore": ("explore",),
+    "sweep": ("sweep",),
+    "report": ("report", "plot", "table", "export"),
+    "reproduce": ("reproduce",),
+    "evaluate": ("evaluate",),
+    "design": ("design",),
+    "trace": ("trace",),
+    "dialogue": ("dialogue",),
+    "shell": ("shell",),
+    "kernel": ("kernel",),
+    "bench": ("bench",),
+    "validate": ("validate",),
+    "inspect": ("schema", "check", "columns", "doctor"),
 }
-"""The modules of this package in the order of the help, and the commands of each with what the help says of them."""
+"""The modules of this package in the order of the help, and the commands of each."""
 
 
 def program(word: str | None = None) -> typer.Typer:
     """The program: with the commands of one module if `word` is one of them, which spares the others' imports."""
     needed = [group for group, names in GROUPS.items() if word in names] or list(GROUPS)
-    built = _empty()
-    for group in needed:
-        module = import_module(f"varicap.cli.{group}").commands
-        _say_all(module, GROUPS[group])
-        built.add_typer(module)
-    return built
-
-
-def _empty() -> typer.Typer:
     built = typer.Typer(
         name="varicap",
         no_args_is_help=True,
@@ -97,26 +61,21 @@ def _empty() -> typer.Typer:
         epilog=_EXIT_CODES,
     )
     built.callback()(_program)
+    for group in needed:
+        module = import_module(f"varicap.cli.{group}").commands
+        _say_all(module)
+        built.add_typer(module)
     return built
 
 
-def _list() -> typer.Typer:
-    """The program for its own help and version, without the modules of its commands."""
-    built = _empty()
-    for names in GROUPS.values():
-        for name, says in names.items():
-            built.command(name, help=says, short_help=says)(_program)
-    return built
-
-
-def _say_all(commands: typer.Typer, says: dict[str, str] | None = None) -> None:
+def _say_all(commands: typer.Typer) -> None:
     """Let lists of commands have the whole of what each says first; without boxes they would cut it."""
     for command in commands.registered_commands:
         said = command.help or (command.callback.__doc__ if command.callback else "") or ""
         command.short_help = command.short_help or " ".join(said.strip().partition("\n\n")[0].split())
     for group in commands.registered_groups:
-        group.short_help = (says or {}).get(str(group.name), group.short_help)
         if group.typer_instance is not None:
+            group.short_help = group.short_help or group.typer_instance.info.help
             _say_all(group.typer_instance)
 
 
@@ -139,11 +98,11 @@ def main() -> NoReturn:
 
 
 def _run() -> NoReturn:
-    convert_plainly()
-    commands = _asked(sys.argv[1:])
+    # Completion, which a shell asks for without words, needs all of it.
+    commands = program(next(iter(sys.argv[1:]), None))
     _interrupt.begin()
     try:
-        commands()
+        commands(prog_name="varicap")
     except _core.ScenarioError as error:
         fail(mistakes(error), USAGE)
     except NotApplicableError as error:
@@ -160,12 +119,6 @@ def _run() -> NoReturn:
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), RUN_FAILED)
     sys.exit(OK)
-
-
-def _asked(words: list[str]) -> typer.Typer:
-    """As much of the program as these words need; completion, which a shell asks for without words, needs all of it."""
-    is_list = "_VARICAP_COMPLETE" not in os.environ and words[:1] in ([], ["-h"], ["--help"], ["--version"])
-    return _list() if is_list else program(next(iter(words), None))
 
 
 def _version(wanted: bool) -> None:

@@ -15,7 +15,7 @@ from varicap._limits import MAX_MEMORY, MAX_TIME
 from varicap.terminal import OK, RUN_FAILED, USAGE, AsJson, MaxMemory, Quiet, echo, fail, overrides, say
 
 if TYPE_CHECKING:
-    from varicap.parts.dialogue import Dialogue
+    from varicap.dialogue import Dialogue
 
 commands = typer.Typer()
 
@@ -68,8 +68,8 @@ def dialogue(
     varicap does not have is skipped.
     """
     from varicap._core import LimitError
-    from varicap.parts.dialogue import ScriptError
-    from varicap.parts.dialogue import dialogue as play
+    from varicap.dialogue import ScriptError
+    from varicap.dialogue import dialogue as play
     from varicap.units import seconds
 
     tcp = _settings(settings, set_ or [])

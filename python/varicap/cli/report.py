@@ -182,8 +182,8 @@ def export(
     ] = True,
 ) -> None:
     """Write a run as iperf3's JSON, ns-3's FlowMonitor XML or the link log of Mahimahi."""
+    from varicap import export as shapes
     from varicap.results import FolderError
-    from varicap.results import export as shapes
     from varicap.results.saved import SavedResult, read
 
     one_of("shape", to, ["iperf3", "flowmonitor", "mahimahi"])

@@ -56,7 +56,7 @@ def shell(
     VARICAP_OUTSIDE is the address of the network outside, where local services are reached; every other address is
     reached as well.  The scenario's flows do not run.  Exits with the code of the command.
     """
-    from varicap.machine import shell as shells
+    from varicap import shell as shells
 
     words = list(arguments or [])
     changes = overrides(set_ or [])

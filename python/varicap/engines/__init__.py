@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 
 if TYPE_CHECKING:
+    from varicap import policies
     from varicap.engines.model import ModelResult
     from varicap.engines.scenarios import AnyScenario
-    from varicap.parts import policies
-    from varicap.parts.queues import MakeQueue
-    from varicap.parts.reactive import MakePolicy
-    from varicap.parts.tcp import MakeControl
+    from varicap.queues import MakeQueue
+    from varicap.reactive import MakePolicy
     from varicap.results.manifest import Which
     from varicap.results.result import Result
-    from varicap.results.watch import Watch
     from varicap.statistics import Progress
+    from varicap.tcp import MakeControl
+    from varicap.watch import Watch
 
 Engine: TypeAlias = Literal["sim", "model", "kernel"]
 
@@ -112,7 +112,7 @@ def run(
     ``sim`` simulates it and takes all options but `kernel`, `clock` and `kernel_name`; `varicap.engines.sim.run`
     explains them.  ``model`` picks the analysis whose assumptions hold; of the options it uses `overrides` only.
     ``kernel`` runs Linux's TCP over the same links, in simulated or real time, and takes the options of
-    `varicap.kernel.run`.  Raises
+    `varicap.engines.kernel.run`.  Raises
     `NotApplicableError` where an engine cannot answer this scenario, `MachineLacksError` where this machine cannot run
     it.
 

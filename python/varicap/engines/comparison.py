@@ -94,9 +94,9 @@ def compare(
     ``custom = "bbr"``, exists in the kernel only.
 
     `kernel` says how much of itself the kernel keeps, by default what fits the stacks of the flows (see
-    `varicap.kernel`), `clock` and `kernel_name` in which time and which kernel; in simulated time it runs the same
-    `seeds` as the simulator, in real time one.  `max_memory` and `max_time` limit each
-    engine that runs packets: `LimitError`.
+    `varicap.engines.kernel`), `clock` and `kernel_name` in which time and which kernel; in simulated time it runs the
+    same `seeds` as the simulator, in real time one.  `max_memory` and `max_time` limit each engine that runs packets:
+    `LimitError`.
 
     >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})
     >>> [row["flow"] for row in both.to_dict()["differences"]]

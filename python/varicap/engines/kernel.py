@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import varicap._core as _core
-from varicap import kernels
+from varicap import kernels, watch
 from varicap.engines import guests
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
 from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
-from varicap.results import watch
 from varicap.results.manifest import GuestKernel, Request, Which, small_files
 from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
@@ -182,7 +181,7 @@ def _explained() -> Iterator[None]:
 
 
 def probe() -> list[tuple[str, str | None, str]]:
-    """What this machine can do: each with what the system said if it cannot, and what to do.  See `varicap.doctor`."""
+    """What this machine can do: each with the reason if it cannot, and what to do (`varicap.machine.doctor`)."""
     if sys.platform != "linux":
         raise MachineLacksError("the kernel engine needs Linux")
     return [tuple(one) for message, _ in _ask({"probe": True}) for one in message["found"]]

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import varicap._core as _core
+from varicap import policies, watch
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
 from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
-from varicap.parts import policies
-from varicap.results import watch
 from varicap.results.manifest import Request, Which, small_files
 from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
 
 if TYPE_CHECKING:
-    from varicap.parts.queues import MakeQueue
-    from varicap.parts.reactive import MakePolicy
-    from varicap.parts.tcp import MakeControl
+    from varicap.queues import MakeQueue
+    from varicap.reactive import MakePolicy
+    from varicap.tcp import MakeControl
 
 
 def run(

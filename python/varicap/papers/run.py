@@ -18,7 +18,7 @@ from varicap.statistics import Array, Interval
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from varicap.parts.queues import MakeQueue
+    from varicap.queues import MakeQueue
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ def page(of: "Reportable", path: str | Path = "report.html", *, run: int = 0, la
     It needs no network and no other file.  Time series are those of the run with the number `run`, if it recorded any.
     A link opens the scenario in the laboratory at the address `laboratory`, else in that of this installation, if it
     has one; with an empty address there is no link.
-    Raises `varicap.saved.FolderError` for a folder without results.
+    Raises `varicap.results.FolderError` for a folder without results.
 
     >>> import tempfile, varicap
     >>> result = varicap.run("examples/fixed.toml", seeds=2, series=True, overrides={"duration": "20 s"})

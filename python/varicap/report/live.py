@@ -15,7 +15,7 @@ from varicap.report.table import significant
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from varicap.results.watch import Point, Sample
+    from varicap.watch import Point, Sample
 
 _MOST_FLOWS = 12
 _MOST_LINKS = 8

@@ -1350,6 +1350,66 @@ class MarkovDelay(Part):
 
 
 @dataclass(frozen=True)
+class Table(Part):
+    """A table as `tc` reads it: whole numbers, 8192 for one jitter; lines that begin with `#` are comments."""
+
+    _tag: ClassVar[str] = "table"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
+Distribution: TypeAlias = str | Table
+"""How jitter is distributed around a delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetemDelay(Part):
+    """netem's `delay` and `reorder`: each packet draws its own delay when it leaves the server.
+
+    With netem itself a packet overtakes those ahead of it if its delay is so much shorter: `reorder = true` on the link
+    says the same here; without it the order is kept. netem takes the remainder of its correlated random number, so that
+    delays hardly depend on each other, whatever `correlation` is, unless the jitter is of the order of seconds. Source:
+    Linux `netem_enqueue`, `tabledist`, `get_crandom`.
+    """
+
+    _tag: ClassVar[str] = "netem"
+
+    delay: Span
+    """The delay around which delays vary; those below zero are zero."""
+    jitter: Span = "0 s"
+    """How far they vary; up to 2.147 s. Default: 0 s."""
+    correlation: Probability = 0.0
+    """Weight of the last random number in the next. Default: 0."""
+    distribution: Distribution = "uniform"
+    """How they are distributed. Default: uniform."""
+    reorder: Probability = 0.0
+    """Probability that a packet takes no delay at all, ahead of those that do. Default: 0."""
+    reorder_correlation: Probability = 0.0
+    """Weight of the last random number of `reorder` in the next. Default: 0."""
+    gap: int = 1
+    """At least this many packets less one are delayed between two that are not. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WifiDelay(Part):
+    """Jitter as on Wi-Fi with hidden nodes: to each packet's delay come N1 short waits of 1 ms, less a uniform part of
+    one if there are any, and N2 long waits of 7.5 ms.
+
+    N1 is a Poisson number with mean 1; so is N2 with mean 12, for a share of the packets that makes the average (from 1
+    to 91 ms) what is asked for, and zero for the others. Packets keep their order unless the link has `reorder`.
+    Source: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments".
+    """
+
+    _tag: ClassVar[str] = "wifi"
+
+    delay: Span = "0 s"
+    """The delay without jitter. Default: 0 s."""
+    jitter: Span = "1 ms"
+    """Average of the jitter, as the draft counts it, before the part of a short wait is taken off. Default: 1 ms."""
+
+
+@dataclass(frozen=True)
 class ConstantDelay(Part):
     """The same at all times; may be written as the time alone: `"20 ms"`."""
 
@@ -1359,7 +1419,7 @@ class ConstantDelay(Part):
     value: Span
 
 
-Delay: TypeAlias = str | ConstantDelay | StepsDelay | TraceDelay | MarkovDelay
+Delay: TypeAlias = str | ConstantDelay | StepsDelay | TraceDelay | MarkovDelay | NetemDelay | WifiDelay
 """The propagation delay of a link in time: each packet takes the delay of the instant at which it leaves the server."""
 
 
@@ -1405,6 +1465,10 @@ class Handover(Part):
     """Probability that such a packet is lost. Default: 1."""
 
 
+Ties: TypeAlias = Literal["departures-first", "arrivals-first"]
+"""Which goes first of a departure and an arrival at the same nanosecond."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DropTail(Part):
     """A drop-tail queue."""
@@ -1415,6 +1479,8 @@ class DropTail(Part):
     """Its limit, in packets, bytes or BDP. Default: 1 bdp."""
     counts_in_service: bool = True
     """Whether the limit counts the frame in service. Default: true (as in ns-2)."""
+    ties: Ties = "departures-first"
+    """Which goes first of a departure and an arrival at the same nanosecond. Default: departures-first."""
 
 
 DropSpacing: TypeAlias = Literal["wait", "uniform", "geometric"]
@@ -1721,6 +1787,12 @@ class Shaper(Part):
 
     A larger packet is dropped. Default: 10 packets.
     """
+    latency: Span | None = None
+    """Instead of a queue, as `tbf` has it: the longest time that packets wait at the shaper's rate.
+
+    They wait in a drop-tail queue of rate x latency and the burst, which is then in bytes. Default: a queue says how
+    much may wait.
+    """
     queue: "Queue" = DropTail()
     """Where packets wait for their tokens. Default: drop-tail of 1 bdp."""
 
@@ -1836,6 +1908,64 @@ class GilbertElliott(Part):
     """Loss probability in the good state. Default: 0."""
     loss_bad: Probability = 1.0
     """Loss probability in the bad state. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelatedLoss(Part):
+    """Loss as by netem's `loss random PROBABILITY CORRELATION`.
+
+    netem compares the probability with a mean of a new random number and the last one. Such means are near the middle
+    more often than at the ends, so that with a correlation far fewer packets are lost than the probability says.
+    """
+
+    _tag: ClassVar[str] = "correlated"
+
+    probability: Probability
+    """What netem compares its random numbers with."""
+    correlation: Probability = 0.0
+    """Weight of the last random number in the next. Default: 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeModel(Part):
+    """Gilbert-Elliott loss in netem's parameters.
+
+    It begins in the good state, and a packet fares as in the state that it finds; `gilbert-elliott` is the same chain
+    by other names, in equilibrium from the first packet on. Source: Linux `loss_gilb_ell`.
+    """
+
+    _tag: ClassVar[str] = "gemodel"
+
+    p: Probability
+    """Probability of turning bad, per packet."""
+    r: Probability | None = None
+    """Probability of turning good, per packet. Default: 1 - p."""
+    one_minus_h: Probability = 1.0
+    """`1-h`: loss probability in the bad state. Default: 1."""
+    one_minus_k: Probability = 0.0
+    """`1-k`: loss probability in the good state. Default: 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourState(Part):
+    """A chain of four states, stepped once per packet: packets come through in gaps (1) and in bursts (2), are lost in
+    bursts (3), and alone in gaps (4).
+
+    It begins in 1. Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
+    """
+
+    _tag: ClassVar[str] = "4state"
+
+    p13: Probability
+    """From a gap into a burst's losses."""
+    p31: Probability | None = None
+    """From a burst's losses back to a gap. Default: 1 - p13."""
+    p32: Probability = 0.0
+    """From a burst's losses to packets that come through in it. Default: 0."""
+    p23: Probability = 1.0
+    """From these back to losses. Default: 1."""
+    p14: Probability = 0.0
+    """From a gap to a loss alone. Default: 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1959,12 +2089,43 @@ class Bernoulli(Part):
     value: Probability
 
 
-Loss: TypeAlias = str | float | Bernoulli | GilbertElliott | GoodBad | Rayleigh | States | TraceLoss
+Loss: TypeAlias = (
+    str
+    | float
+    | Bernoulli
+    | GilbertElliott
+    | CorrelatedLoss
+    | GeModel
+    | FourState
+    | GoodBad
+    | Rayleigh
+    | States
+    | TraceLoss
+)
 """Random loss on the wire, after the server: a lost frame has used its capacity.
 
-The first two are stepped once per frame (per transmission of a link with `arq`); the others move in time, whatever is
+The first five are stepped once per frame (per transmission of a link with `arq`); the others move in time, whatever is
 sent.
 """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Netem(Part):
+    """What netem does to packets besides delay and loss, after the server of the link.
+
+    A copy takes no capacity of this link, and fares on its own: it may be lost, damaged and delayed like any other
+    packet. If the loss takes the packet itself, its copy comes through. A damaged packet takes its way to the receiver,
+    whose checksum gives it away: there it is lost. Source: Linux `netem_enqueue`.
+    """
+
+    duplicate: Probability = 0.0
+    """Probability that a packet comes twice. Default: 0."""
+    duplicate_correlation: Probability = 0.0
+    """Weight of the last random number of `duplicate` in the next. Default: 0."""
+    corrupt: Probability = 0.0
+    """Probability that a packet is damaged. Default: 0."""
+    corrupt_correlation: Probability = 0.0
+    """Weight of the last random number of `corrupt` in the next. Default: 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1979,10 +2140,16 @@ class Cells(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Framing(Part):
-    """What the link layer adds to each frame before it is sent. A queue counts frames without it."""
+    """What the link layer adds to each frame before it is sent."""
 
     overhead: Bytes = "0 B"
     """Bytes added to each frame. Default: 0 B."""
+    in_queue: bool = False
+    """Whether limits of the queue in bytes, and the bucket of a shaper, count the overhead as well, as Linux's queues
+    count an Ethernet header of 14 B.
+
+    Default: false.
+    """
     cells: Cells | None = None
     """The frame and its overhead are cut into cells, the last one filled up. Default: no cells."""
 
@@ -2055,6 +2222,8 @@ class Link(Part):
     """The queue in front of the server. Default: drop-tail of 1 bdp; unlimited if the capacity is unlimited."""
     loss: Loss = "none"
     """Random loss on the wire, after the server. Default: none."""
+    netem: Netem = Netem()
+    """Packets that come twice, and packets that are damaged. Default: none."""
     framing: Framing = Framing()
     """What the link layer adds to each packet. Default: nothing."""
     arq: Arq | None = None

@@ -198,11 +198,11 @@ def _within(
     low = np.where(agree & quantile, mean * (1 - _HALF_A_BUCKET), low)
     high = np.where(agree & quantile, mean * (1 + _HALF_A_BUCKET), high)
     none = agree & (mean == 0.0)
-    high = np.where(none & events, _poisson(0.0)[1] / count, high)
+    high = np.where(none & events, poisson(0.0)[1] / count, high)
     chances = count * each
-    high = np.where(none & share, np.minimum(_poisson(0.0)[1] / chances, 1.0), high)
+    high = np.where(none & share, np.minimum(poisson(0.0)[1] / chances, 1.0), high)
     nearly = share & (mean <= 1.0) & (1.0 - mean < _RARE)
-    few, many = _poisson(np.where(nearly, chances * (1.0 - mean), 0.0))
+    few, many = poisson(np.where(nearly, chances * (1.0 - mean), 0.0))
     low = np.where(nearly, np.minimum(low, 1.0 - many / chances), low)
     high = np.where(nearly, np.maximum(high, 1.0 - few / chances), high)
     low = np.where((low < 0.0) & (amount | events | share | quantile), 0.0, low)
@@ -210,12 +210,12 @@ def _within(
     return low, np.where(share & (most <= 1.0), np.minimum(high, 1.0), high)
 
 
-def _poisson(seen: Any) -> tuple[Any, Any]:
+def poisson(seen: Any) -> tuple[Any, Any]:
     """The 95 % interval of a Poisson mean of which `seen` events were counted, within one percent of the exact one.
 
     Source: [breslow87, §2.3], Byar's approximation.
 
-    >>> [round(float(end), 2) for end in _poisson(5.0)], round(float(_poisson(0.0)[1]), 2)
+    >>> [round(float(end), 2) for end in poisson(5.0)], round(float(poisson(0.0)[1]), 2)
     ([1.61, 11.67], 3.67)
     """
     normal = 1.959963984540054

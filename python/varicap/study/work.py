@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import varicap._core as _core
+from varicap import policies
 from varicap._files import sha256
 from varicap._printable import PrintableError
-from varicap.parts import policies
 from varicap.results.pieces import StudyError
 from varicap.results.summary import KINDS, Point
 from varicap.results.tables import arrow

@@ -427,8 +427,12 @@ pub fn changes_per_second(link: &LinkSpec, duration: Span) -> f64 {
 
 /// How often the capacity and the delay of a link change in `duration`.
 fn changes_of(link: &LinkSpec, duration: Span, probe: u32) -> f64 {
+    let of_capacity = changes(&link.parts.capacity, duration, probe);
+    if link.parts.delay.is_per_frame() {
+        return of_capacity; // nothing happens but where a packet leaves
+    }
     let mut delay = Delay::new(&link.parts.delay, &link.name, &Streams::new(0, 0));
-    changes(&link.parts.capacity, duration, probe) + counted(duration, probe, |now| delay.segment(now).until)
+    of_capacity + counted(duration, probe, |now| delay.segment(now).until)
 }
 
 /// How often a capacity changes in `duration`, from the first `probe` changes of one of its paths.

@@ -21,7 +21,7 @@ use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport, round_trip
 use crate::resolve::parts::{abr, arq, feedback, policy, queue, relay, reservation};
 use crate::resolve::topology::{Placed, Routes};
 use crate::scenario::document::{counted, join_path};
-use crate::scenario::{FlowConfig, Scenario};
+use crate::scenario::{FlowConfig, LinkConfig, Scenario};
 
 pub(crate) use validate::check;
 
@@ -152,6 +152,7 @@ fn resolve_link(
             queue,
             loss,
             arq,
+            netem: config.netem,
             delay: delay.clone(),
             reorders: config.reorder,
             framing: config.framing,
@@ -166,7 +167,8 @@ fn resolve_link(
 
 /// Whether a run draws random numbers for a link with this queue.
 fn draws(link: &Placed<'_>, queue: &QueueConfig) -> bool {
-    let parts: [&dyn Part; 4] = [&link.config.capacity, &link.config.loss, &link.delay, queue];
+    let LinkConfig { capacity, loss, netem, .. } = &*link.config;
+    let parts: [&dyn Part; 5] = [capacity, loss, netem, &link.delay, queue];
     parts.iter().any(|part| part.draws()) || link.handover.as_ref().is_some_and(Part::draws)
 }
 

@@ -7,7 +7,7 @@ use varicap_units::{Bytes, Rate, Span};
 
 use crate::check::{At, Checked};
 use crate::error::ScenarioError;
-use crate::resolve::parts::{abr, feedback, queue, reactive, relay, reservation};
+use crate::resolve::parts::{abr, feedback, netem, queue, reactive, relay, reservation};
 use crate::resolve::topology::Placed;
 use crate::scenario::document::join_path;
 use crate::scenario::name::{LONGEST_NAME, in_name};
@@ -94,6 +94,7 @@ impl Scenario {
             let routes = layout.routes(self, at.path(), flow)?;
             for link in routes.forward.iter().chain(&routes.reverse) {
                 queue::check_class_of(&layout.links[*link], name)?;
+                netem::check_flow(&at, flow, &layout.links[*link])?;
             }
             relay::check(self, &layout, name, flow)?;
         }
@@ -125,6 +126,7 @@ fn check_link(at: &At, link: &Placed<'_>, flows: &IndexMap<String, FlowConfig>) 
     at.inner("capacity").part(config.capacity.check())?;
     check_framing(&at.inner("framing"), config.framing)?;
     at.inner("loss").part(config.loss.check())?;
+    netem::check(at, link)?;
     let queue = link.queue();
     if link.is_unlimited() {
         at.inner("queue").part(queue.check_no_bdp())?;

@@ -76,6 +76,8 @@ row! {
         count policed_packets ("dropped_by.policing", "packets") "Packets dropped as they arrived because they did not conform to their reservation.";
         count channel_lost_packets ("dropped_by.channel", "packets") "Packets lost on the channel, after they left the server.";
         count dropped_reserved_packets ("dropped_reserved_packets", "packets") "Packets that conformed to a reservation and were lost for any cause.";
+        count duplicated_packets ("duplicated_packets", "packets") "Copies of packets that came twice, by the link's `netem`.";
+        count corrupted_packets ("corrupted_packets", "packets") "Packets that the link's `netem` damaged: they came through, and their receiver lost them.";
         count marked_packets ("marked_packets", "packets") "Packets marked with congestion experienced.";
         count transmissions ("transmissions", "1") "Link-layer packets that a link with ARQ sent, each as often as it was sent.";
         count retransmissions ("retransmissions", "1") "Those of them that were sent again.";
@@ -209,20 +211,25 @@ impl LinkRow {
             capacity_min_bps: range(&|range| range.minimum.as_bps() as f64),
             capacity_max_bps: range(&|range| range.maximum.as_bps() as f64),
             capacity_at_min: range(&|range| ratio(range.at_minimum.as_secs_f64(), span.as_secs_f64())),
-            throughput_bps: per_second(done.carried - done.channel_lost, *span),
+            throughput_bps: per_second(done.delivered(), *span),
             utilisation: ratio(Work::of(measure.used).as_bits_f64(), offered),
             offered_packets: done.arrived_frames,
-            delivered_packets: done.carried_frames - done.channel_lost_frames,
+            delivered_packets: done.delivered_frames(),
             dropped_packets: done.lost_frames(),
             overflowed_packets: done.overflowed_frames,
             aqm_dropped_packets: done.aqm_dropped_frames,
             policed_packets: done.policed_frames,
             channel_lost_packets: done.channel_lost_frames,
             dropped_reserved_packets: done.reserved_lost_frames,
+            duplicated_packets: done.duplicated_frames,
+            corrupted_packets: done.corrupted_frames,
             marked_packets: done.marked_frames,
             transmissions: done.transmissions,
             retransmissions: done.retransmissions,
-            loss_ratio: ratio(done.lost_frames() as f64, (done.arrived_frames + measure.held_frames) as f64),
+            loss_ratio: ratio(
+                done.lost_frames() as f64,
+                (done.arrived_frames + done.duplicated_frames + measure.held_frames) as f64,
+            ),
             backlog_mean_packets: over_time(done.frame_time),
             backlog_max_packets: u64::from(peak.frames),
             backlog_mean_bytes: over_time(done.byte_time),

@@ -207,7 +207,10 @@ impl LinkSeries {
         self.points.push(LinkPoint {
             time_s: now.as_secs_f64(),
             capacity_bps: if is_limited { work_per_second(done.offered, span) } else { f64::NAN },
-            throughput_bps: per_second(done.carried.saturating_sub(done.channel_lost), span),
+            throughput_bps: per_second(
+                (done.carried + done.duplicated).saturating_sub(done.channel_lost),
+                span,
+            ),
             backlog_packets: u64::from(meter.waiting().frames),
             backlog_bytes: meter.waiting().bytes.as_u64(),
             backlog_mean_bytes: done.byte_time as f64 / span.as_nanos() as f64,

@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use varicap_net::{
     AbrConfig, ArqConfig, CapacityConfig, DelayConfig, EstimatorConfig, Framing, HandoverConfig, LossConfig,
-    QueueConfig, SconeConfig, Service,
+    NetemConfig, QueueConfig, SconeConfig, Service,
 };
 use varicap_tcp::TcpConfig;
 use varicap_units::{Bytes, JsonSchema, Probability, Rate, Span};
@@ -158,6 +158,8 @@ pub struct LinkConfig {
     pub queue: Option<QueueConfig>,
     /// Random loss on the wire, after the server. Default: none.
     pub loss: LossConfig,
+    /// Packets that come twice, and packets that are damaged. Default: none.
+    pub netem: NetemConfig,
     /// What the link layer adds to each packet. Default: nothing.
     pub framing: Framing,
     /// The link sends in slots and retransmits what it loses (ARQ); `{}` is stop-and-wait. Default: no ARQ.
@@ -178,6 +180,7 @@ impl Default for LinkConfig {
             handover: None,
             queue: None,
             loss: LossConfig::default(),
+            netem: NetemConfig::default(),
             framing: Framing::default(),
             arq: None,
         }

@@ -1,7 +1,7 @@
 //! Propagation delay: a piecewise-constant path of delays, generated forward in time from its own random stream.
 //!
 //! A path never depends on traffic. A frame takes the delay of the instant at which it leaves the server, to the
-//! nanosecond. Where a link keeps frames in order, one that would come out before those ahead of it comes out with the
+//! nanosecond; some delays are drawn anew for each frame that leaves. Where a link keeps frames in order, one that would come out before those ahead of it comes out with the
 //! last of them.
 //!
 //! A new delay is one file that implements [`DelayPart`] for its configuration, and one line of the registry below, from
@@ -9,8 +9,10 @@
 
 mod constant;
 mod markov;
+mod netem;
 mod steps;
 mod trace;
+mod wifi;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -25,8 +27,10 @@ use crate::handover::{HandedOver, Jumping};
 
 pub use constant::ConstantDelay;
 pub use markov::{MarkovDelay, MarkovDelayConfig, MarkovDelayParts};
+pub use netem::{NetemDelay, NetemDelayConfig, NetemDelayParts};
 pub use steps::StepsDelayConfig;
 pub use trace::{TraceDelayConfig, read_delays};
+pub use wifi::{WifiDelay, WifiDelayConfig, WifiDelayParts};
 
 /// A delay that holds until an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +44,8 @@ pub struct DelaySegment {
 /// An exogenous path of delays.
 pub trait DelayProcess: Debug + Send {
     /// The segment that `now` lies in: `until` is later than `now`, which never decreases from call to call. The same
-    /// instant gives the same segment again.
+    /// instant gives the same segment again. Where each frame has a delay of its own, that is drawn at each call, and
+    /// `until` is `now`: it holds for one frame.
     fn segment(&mut self, now: Time) -> DelaySegment;
 }
 
@@ -66,6 +71,11 @@ pub trait DelayPart: Part {
     /// The name of the stream that draws the path at the link called `link`.
     fn stream_name(_parts: &Self::Parts, link: &str) -> String {
         stream_name::link(link, "delay")
+    }
+
+    /// Whether each frame draws a delay of its own.
+    fn is_per_frame() -> bool {
+        false
     }
 
     /// Whether all runs meet the same stretch of a trace.
@@ -130,6 +140,14 @@ macro_rules! delays {
                 }
             }
 
+            /// Whether each frame draws a delay of its own.
+            pub fn is_per_frame(&self) -> bool {
+                match self {
+                    $( DelayParts::$Variant(_) => <$Config as DelayPart>::is_per_frame(), )+
+                    DelayParts::HandedOver(parts) => parts.delay().is_per_frame(),
+                }
+            }
+
             /// Whether all runs meet the same stretch of a trace.
             pub fn repeats_itself(&self) -> bool {
                 match self {
@@ -178,7 +196,7 @@ macro_rules! delays {
                     $( Delay::$Variant(path) => path.segment(now), )+
                     Delay::HandedOver(path) => path.segment(now),
                 };
-                debug_assert!(segment.until > now, "a segment that ends at {:?} is none at {now:?}", segment.until);
+                debug_assert!(segment.until >= now, "a segment that ends at {:?} is none at {now:?}", segment.until);
                 segment
             }
         }
@@ -190,6 +208,8 @@ delays! {
     Steps(StepsDelayConfig) = "steps", "A delay from each given instant on.";
     Trace(TraceDelayConfig) = "trace", "A trace of delays: a log of times and delays, or LeoReplayer's.";
     Markov(MarkovDelayConfig) = "markov", "An n-state continuous-time Markov chain of delays.";
+    Netem(NetemDelayConfig) = "netem", "A delay of its own for each packet, as Linux's netem draws it.";
+    Wifi(WifiDelayConfig) = "wifi", "A delay of its own for each packet, as on Wi-Fi with hidden nodes.";
 }
 choice!(DelayConfig, |text: &str| {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')

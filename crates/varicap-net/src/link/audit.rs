@@ -6,16 +6,17 @@ use varicap_units::{Bytes, Rate, Span, Time};
 use super::Link;
 use crate::{Ahead, Backlog, Frame, Lost, Watch};
 
-/// An observer that counts losses, and passes everything on.
+/// An observer that counts losses and copies, and passes everything on.
 pub(super) struct Tally<'a, W> {
     watch: &'a mut W,
     pub lost: usize,
+    pub copied: usize,
 }
 
 impl<'a, W> Tally<'a, W> {
-    /// Nothing has been lost so far.
+    /// Nothing has been lost or copied so far.
     pub fn of(watch: &'a mut W) -> Tally<'a, W> {
-        Tally { watch, lost: 0 }
+        Tally { watch, lost: 0, copied: 0 }
     }
 }
 
@@ -27,6 +28,16 @@ impl<F, W: Watch<F>> Watch<F> for Tally<'_, W> {
     fn on_lost(&mut self, lost: Lost<F>) {
         self.lost += 1;
         self.watch.on_lost(lost);
+    }
+
+    fn on_copied(&mut self, at: Time, frame: &F) -> Option<F> {
+        let copy = self.watch.on_copied(at, frame);
+        self.copied += usize::from(copy.is_some());
+        copy
+    }
+
+    fn on_damaged(&mut self, at: Time, frame: &F) {
+        self.watch.on_damaged(at, frame);
     }
 
     fn on_mark(&mut self, at: Time, frame: &F) {

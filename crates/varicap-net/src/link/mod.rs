@@ -1,7 +1,7 @@
 //! A link: queue, server, loss and delay in one state machine that is advanced lazily.
 //!
 //! ```text
-//! push ──► queue ──► server (capacity) ──► loss ──► delay ──► poll
+//! push ──► queue ──► server (capacity) ──► loss, copies ──► delay ──► poll
 //! ```
 //!
 //! There is no event for the departure from the server (where nothing can change it, it is known beforehand: `pipe`):
@@ -13,6 +13,7 @@ mod arq;
 #[cfg(debug_assertions)]
 mod audit;
 mod config;
+mod copies;
 mod delay;
 mod light;
 mod opportunity;
@@ -111,7 +112,7 @@ fn share(size: Bytes, part: u128, whole: u128) -> Bytes {
 
 impl<F: Frame> Link<F> {
     /// The link called `name`, idle at time zero. Its random streams are `link.NAME.capacity`, `link.NAME.loss`,
-    /// `link.NAME.channel`, `link.NAME.delay`, `link.NAME.handover` and `link.NAME.queue`; those of all links are
+    /// `link.NAME.channel`, `link.NAME.delay`, `link.NAME.handover`, `link.NAME.netem` and `link.NAME.queue`; those of all links are
     /// `handovers` and `handovers.phase`.
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Link<F> {
         let drawn = parts.drawn(streams);
@@ -217,7 +218,7 @@ impl<F: Frame> Link<F> {
         let (inside, watch) = (self.inside(), &mut Tally::of(watch));
         self.offer(now, frame, watch);
         #[cfg(debug_assertions)]
-        self.audit(inside + 1, watch.lost);
+        self.audit(inside + 1 + watch.copied, watch.lost);
     }
 
     #[inline(always)]
@@ -258,7 +259,7 @@ impl<F: Frame> Link<F> {
         let (inside, watch) = (self.inside(), &mut Tally::of(watch));
         let delivered = self.take_due(now, watch);
         #[cfg(debug_assertions)]
-        self.audit(inside, watch.lost + usize::from(delivered.is_some()));
+        self.audit(inside + watch.copied, watch.lost + usize::from(delivered.is_some()));
         delivered
     }
 
@@ -345,7 +346,7 @@ impl<F: Frame> Link<F> {
             None => self.bring_to(now, watch),
         }
         #[cfg(debug_assertions)]
-        self.audit(inside, watch.lost);
+        self.audit(inside + watch.copied, watch.lost);
     }
 
     #[inline(always)]

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use varicap_units::Bytes;
 
 use super::ArqParts;
-use crate::{CapacityParts, DelayParts, Framing, LossParts, PolicingParts, QueueConfig, Service};
+use crate::{
+    CapacityParts, DelayParts, Framing, LossParts, NetemConfig, PolicingParts, QueueConfig, Service,
+};
 
 /// All that a link is made of, with its traces already read.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub struct LinkParts {
     pub loss: LossParts,
     /// Whether and how the link resends what it loses; only at a constant capacity.
     pub arq: Option<ArqParts>,
+    /// Which packets come twice, and which are damaged.
+    pub netem: NetemConfig,
     /// Propagation delay in time.
     pub delay: DelayParts,
     /// Whether a frame may overtake those that left before it, where the delay has fallen.
@@ -41,6 +45,7 @@ impl LinkParts {
     pub(crate) fn queue_overhead(&self) -> Bytes {
         match &self.capacity {
             CapacityParts::Opportunities(parts) => parts.overhead(),
+            _ if self.framing.in_queue => self.framing.overhead,
             _ => Bytes::ZERO,
         }
     }

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     /// Nothing is added to a frame.
-    const BARE: Framing = Framing { overhead: Bytes::ZERO, cells: None };
+    const BARE: Framing = Framing { overhead: Bytes::ZERO, cells: None, in_queue: false };
 
     fn ns(nanos: u64) -> Time {
         Time::from_nanos(nanos)

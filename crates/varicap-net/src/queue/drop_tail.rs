@@ -15,11 +15,24 @@ pub struct DropTailConfig {
     pub limit: Amount,
     /// Whether the limit counts the frame in service. Default: true (as in ns-2).
     pub counts_in_service: bool,
+    /// Which goes first of a departure and an arrival at the same nanosecond. Default: departures-first.
+    pub ties: Ties,
+}
+
+/// Which goes first of a departure and an arrival at the same nanosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// What leaves makes room for what arrives.
+    #[default]
+    DeparturesFirst,
+    /// What arrives finds the queue as it was before, as mostly in ns-2.
+    ArrivalsFirst,
 }
 
 impl Default for DropTailConfig {
     fn default() -> DropTailConfig {
-        DropTailConfig { limit: Amount::Bdp(1.0), counts_in_service: true }
+        DropTailConfig { limit: Amount::Bdp(1.0), counts_in_service: true, ties: Ties::DeparturesFirst }
     }
 }
 
@@ -41,20 +54,23 @@ impl QueuePart for DropTailConfig {
 pub(crate) struct LineLimit {
     limit: Limit,
     counts_in_service: bool,
+    ties: Ties,
 }
 
 impl LineLimit {
     /// Nothing is turned away.
-    pub const NONE: LineLimit = LineLimit { limit: Limit::NONE, counts_in_service: true };
+    pub const NONE: LineLimit =
+        LineLimit { limit: Limit::NONE, counts_in_service: true, ties: Ties::DeparturesFirst };
 
     /// As a scenario says it, where `site` says.
     pub fn new(config: &DropTailConfig, site: &Site<'_>) -> LineLimit {
-        LineLimit { limit: site.limit(config.limit), counts_in_service: config.counts_in_service }
+        let DropTailConfig { limit, counts_in_service, ties } = *config;
+        LineLimit { limit: site.limit(limit), counts_in_service, ties }
     }
 
-    /// Whether frames count no more than their size, so that the link's own line may keep them.
+    /// Whether frames count no more than their size, and what leaves makes room, so that the link's own line may keep them.
     pub fn is_bare(&self) -> bool {
-        self.limit.overhead == Bytes::ZERO
+        self.limit.overhead == Bytes::ZERO && self.ties == Ties::DeparturesFirst
     }
 
     /// Whether a frame of `size` may come in beside what waits.
@@ -75,6 +91,19 @@ impl LineLimit {
 pub struct DropTail<F> {
     fifo: Fifo<F>,
     line: LineLimit,
+    /// The size of what went into service last, unless the server has gone idle [B].
+    served: Option<Bytes>,
+    leaving: Leaving,
+}
+
+/// What left at one instant, for arrivals at that instant which go first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Leaving {
+    at: Time,
+    /// The size of what was in service before [B].
+    in_service: Bytes,
+    /// What waited before, and does not any more.
+    moved: Backlog,
 }
 
 impl<F: Frame> DropTail<F> {
@@ -84,22 +113,40 @@ impl<F: Frame> DropTail<F> {
     }
 
     pub(super) fn within(line: LineLimit) -> DropTail<F> {
-        DropTail { fifo: Fifo::new(), line }
+        DropTail { fifo: Fifo::new(), line, served: None, leaving: Leaving::default() }
     }
 }
 
 impl<F: Frame> QueueDiscipline<F> for DropTail<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
-        let LineLimit { limit, counts_in_service } = self.line;
-        if limit.has_room(self.fifo.backlog(), transmitter.state, counts_in_service, frame.wire_size()) {
+        let LineLimit { limit, counts_in_service, ties } = self.line;
+        let (mut waiting, mut state) = (self.fifo.backlog(), transmitter.state);
+        let Leaving { at, in_service, moved } = self.leaving;
+        if ties == Ties::ArrivalsFirst && at == now && in_service > Bytes::ZERO {
+            waiting = Backlog { frames: waiting.frames + moved.frames, bytes: waiting.bytes + moved.bytes };
+            state = TransmitterState::Busy(in_service);
+        }
+        if limit.has_room(waiting, state, counts_in_service, frame.wire_size()) {
             self.fifo.push(now, frame);
         } else {
             watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });
         }
     }
 
-    fn dequeue<W: Watch<F>>(&mut self, _now: Time, _supply: Supply, _watch: &mut W) -> Option<Waiting<F>> {
-        self.fifo.pop()
+    fn dequeue<W: Watch<F>>(&mut self, now: Time, _supply: Supply, _watch: &mut W) -> Option<Waiting<F>> {
+        let next = self.fifo.pop();
+        let size = next.as_ref().map(|next| next.frame.wire_size());
+        let left = std::mem::replace(&mut self.served, size);
+        if let (Some(in_service), true) =
+            (left, self.leaving.at != now || self.leaving.in_service == Bytes::ZERO)
+        {
+            self.leaving = Leaving { at: now, in_service, moved: Backlog::default() };
+        }
+        if let (Some(size), true) = (size, self.leaving.at == now) {
+            self.leaving.moved.frames += 1;
+            self.leaving.moved.bytes += size;
+        }
+        next
     }
 
     fn backlog(&self) -> Backlog {

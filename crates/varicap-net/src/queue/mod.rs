@@ -36,6 +36,7 @@ use crate::{Backlog, Frame, Framing, LinkParts, Watch};
 pub use cbq::CbqClass;
 pub use custom::{Next, Order, PacketView, QueuePolicy};
 pub(crate) use drop_tail::LineLimit;
+pub use drop_tail::Ties;
 pub use dualpi2::DualScheduler;
 pub(crate) use fifo::Fifo;
 pub use flows::{DropFrom, Per};
@@ -141,6 +142,8 @@ pub struct Site<'a> {
     pub bdp: Bytes,
     /// What the link adds to each frame before it waits, which limits in bytes count [B].
     pub overhead: Bytes,
+    /// The part of it that the link sends as well, and the bucket of a shaper counts [B].
+    pub framed: Bytes,
     /// Names of the flow groups, by the number that [`Frame::group`] gives.
     pub groups: &'a [Arc<str>],
     /// The name of its random stream.
@@ -153,7 +156,8 @@ impl<'a> Site<'a> {
     /// The queue of a link of `parts`, whose random streams are `streams`.
     pub fn of(parts: &'a LinkParts, streams: &'a StreamOf<'a>) -> Site<'a> {
         let LinkParts { packet, bdp, ref groups, .. } = *parts;
-        Site { packet, bdp, overhead: parts.queue_overhead(), groups, name: "queue", streams }
+        let framed = if parts.framing.in_queue { parts.framing.overhead } else { Bytes::ZERO };
+        Site { packet, bdp, overhead: parts.queue_overhead(), framed, groups, name: "queue", streams }
     }
 
     /// What `amount` limits here.

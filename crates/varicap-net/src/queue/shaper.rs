@@ -3,15 +3,17 @@
 //! Packets wait in a queue of any kind, which sees the shaper as its transmitter: the packet that it hands over is held until
 //! the bucket has its tokens, and nothing overtakes it. The queue sees the lesser of the link's rate and the shaper's.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
-use varicap_units::{Amount, BucketDepth, Bytes, JsonSchema, Rate, Time, TokenBucket};
+use varicap_units::{Amount, BucketDepth, Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time, TokenBucket};
 
 use super::limit::{holds_a_packet, in_bytes};
 use super::part::below;
 use super::{
-    Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter,
-    TransmitterState, Waiting,
+    Chosen, DropTailConfig, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue,
+    Transmitter, TransmitterState, Waiting,
 };
 use crate::{Backlog, Frame, LossCause, Lost, Watch};
 
@@ -25,6 +27,10 @@ pub struct ShaperConfig {
     /// packets.
     #[serde(default = "burst")]
     pub burst: Amount,
+    /// Instead of a queue, as `tbf` has it: the longest time that packets wait at the shaper's rate. They wait in a drop-tail
+    /// queue of rate x latency and the burst, which is then in bytes. Default: a queue says how much may wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Span>,
     /// Where packets wait for their tokens. Default: drop-tail of 1 bdp.
     #[serde(default)]
     pub queue: Box<QueueConfig>,
@@ -77,7 +83,16 @@ pub(super) fn on_kernel(queue: &QueueConfig) -> OnKernel {
 impl Part for ShaperConfig {
     fn check(&self) -> Checked {
         Allowance::of(self.rate, self.burst).check()?;
-        below("queue", self.queue.check())
+        let Some(latency) = self.latency else { return below("queue", self.queue.check()) };
+        part::bounded("latency", latency)?;
+        let in_bytes = matches!(self.burst, Amount::Bytes(_));
+        part::require("burst", in_bytes, self.burst, "bytes, to which `latency` adds")?;
+        part::require(
+            "latency",
+            *self.queue == QueueConfig::default(),
+            latency,
+            "either a latency or a `queue`",
+        )
     }
 
     fn on_kernel(&self) -> OnKernel {
@@ -91,7 +106,7 @@ impl Part for ShaperConfig {
 
 impl QueuePart for ShaperConfig {
     fn limit(&self) -> Amount {
-        self.queue.limit()
+        self.latency.map_or_else(|| self.queue.limit(), |latency| self.limit_of(latency))
     }
 
     fn policy(&self) -> Option<Rate> {
@@ -103,7 +118,7 @@ impl QueuePart for ShaperConfig {
     }
 
     fn inside(&self) -> Vec<(String, &QueueConfig)> {
-        inner(&self.queue)
+        if self.latency.is_some() { Vec::new() } else { inner(&self.queue) }
     }
 
     /// A class never lets its frames wait of itself.
@@ -113,11 +128,36 @@ impl QueuePart for ShaperConfig {
 
     fn fits(&self, packet: Bytes, bdp: Bytes) -> Checked {
         Allowance::of(self.rate, self.burst).fits(packet, bdp)?;
-        below("queue", self.queue.fits(packet, bdp))
+        match self.latency {
+            Some(latency) => holds_a_packet("latency", self.limit_of(latency), packet, bdp),
+            None => below("queue", self.queue.fits(packet, bdp)),
+        }
     }
 
     fn describe(&self, packet: Bytes, bdp: Bytes) -> String {
-        Allowance::of(self.rate, self.burst).describe(&self.queue, packet, bdp)
+        Allowance::of(self.rate, self.burst).describe(&self.waiting_room(), packet, bdp)
+    }
+}
+
+impl ShaperConfig {
+    /// What may wait at most for `latency`, rounded down to a byte. Source: `tc` `tbf_parse_opt`.
+    fn limit_of(&self, latency: Span) -> Amount {
+        let bits =
+            u128::from(self.rate.as_bps()) * u128::from(latency.as_nanos()) / u128::from(NANOS_PER_SEC);
+        let bytes = Bytes::new(u64::try_from(bits / 8).unwrap_or(u64::MAX));
+        let burst = if let Amount::Bytes(burst) = self.burst { burst } else { Bytes::ZERO };
+        Amount::Bytes(bytes.saturating_add(burst))
+    }
+
+    /// The queue in which packets wait.
+    fn waiting_room(&self) -> Cow<'_, QueueConfig> {
+        match self.latency {
+            Some(latency) => {
+                let limit = self.limit_of(latency);
+                Cow::Owned(QueueConfig::DropTail(DropTailConfig { limit, ..DropTailConfig::default() }))
+            }
+            None => Cow::Borrowed(&self.queue),
+        }
     }
 }
 
@@ -129,6 +169,8 @@ pub struct Shaper<F> {
     rate: Rate,
     /// Depth of the bucket: no larger frame ever conforms [B].
     depth: Bytes,
+    /// What the bucket counts of each frame beyond its size [B].
+    framed: Bytes,
     /// The frame that goes next, as soon as it has its tokens.
     held: Option<Waiting<F>>,
 }
@@ -138,10 +180,10 @@ impl<F: Frame> Shaper<F> {
     pub fn new(config: &ShaperConfig, site: &Site<'_>) -> Shaper<F> {
         let depth = config.burst.bytes(site.packet, site.bdp);
         let bucket = TokenBucket::new(Time::ZERO, config.rate, BucketDepth::Bytes(depth));
-        let mut queue = Chosen::new(&config.queue, site);
+        let mut queue = Chosen::new(&config.waiting_room(), site);
         // A link with opportunities reports no rate.
         queue.on_rate(Time::ZERO, config.rate);
-        Shaper { queue, bucket, rate: config.rate, depth, held: None }
+        Shaper { queue, bucket, rate: config.rate, depth, framed: site.framed, held: None }
     }
 
     /// The transmitter as the queue inside sees it: busy with the frame that is held.
@@ -156,7 +198,7 @@ impl<F: Frame> Shaper<F> {
 
 impl<F: Frame> QueueDiscipline<F> for Shaper<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
-        if frame.wire_size() > self.depth {
+        if frame.wire_size() + self.framed > self.depth {
             return watch.on_lost(Lost { at: now, cause: LossCause::Policed, frame });
         }
         let seen = self.seen(transmitter);
@@ -170,7 +212,7 @@ impl<F: Frame> QueueDiscipline<F> for Shaper<F> {
             self.held = self.queue.dequeue(now, supply, watch);
         }
         let size = self.held.as_ref()?.frame.wire_size();
-        if self.bucket.take(now, size) { self.held.take() } else { None }
+        if self.bucket.take(now, size + self.framed) { self.held.take() } else { None }
     }
 
     fn backlog(&self) -> Backlog {
@@ -189,7 +231,7 @@ impl<F: Frame> QueueDiscipline<F> for Shaper<F> {
 
     fn ready_at(&self) -> Time {
         match &self.held {
-            Some(held) => self.bucket.conforms_at(held.frame.wire_size()),
+            Some(held) => self.bucket.conforms_at(held.frame.wire_size() + self.framed),
             None => self.queue.ready_at(),
         }
     }

@@ -129,9 +129,14 @@ pub fn parts(capacity: CapacityParts) -> LinkParts {
     LinkParts {
         capacity,
         service: Service::Fluid,
-        queue: QueueConfig::DropTail(DropTailConfig { limit: Amount::Unlimited, counts_in_service: true }),
+        queue: QueueConfig::DropTail(DropTailConfig {
+            limit: Amount::Unlimited,
+            counts_in_service: true,
+            ..Default::default()
+        }),
         loss: LossParts::None,
         arq: None,
+        netem: Default::default(),
         delay: Span::ZERO.into(),
         reorders: false,
         framing: Framing::default(),

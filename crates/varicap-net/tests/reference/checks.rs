@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use varicap_net::capacity::Capacity;
 use varicap_net::loss::Loss;
 use varicap_net::{
-    CapacityParts, CapacityProcess, DropTailConfig, LinkParts, LossCause, QueueConfig, Service,
+    CapacityParts, CapacityProcess, DropTailConfig, LinkParts, LossCause, QueueConfig, Service, Ties,
 };
 use varicap_units::{Amount, Streams, Time};
 
@@ -244,7 +244,7 @@ fn check_bucket(
 }
 
 fn limits_of(link: &LinkParts) -> DropTail {
-    let QueueConfig::DropTail(DropTailConfig { limit, counts_in_service }) = link.queue else {
+    let QueueConfig::DropTail(DropTailConfig { limit, counts_in_service, ties }) = link.queue else {
         panic!("{:?} is not known exactly", link.queue)
     };
     let (frames, bytes) = match limit {
@@ -252,7 +252,7 @@ fn limits_of(link: &LinkParts) -> DropTail {
         Amount::Bytes(bytes) => (usize::MAX, u128::from(bytes.as_u64())),
         other => panic!("{other:?} is not a limit of the table"),
     };
-    DropTail { frames, bytes, counts_in_service }
+    DropTail { frames, bytes, counts_in_service, arrivals_first: ties == Ties::ArrivalsFirst }
 }
 
 /// All of it, for the frames that a link of `known` behaviour was given.

@@ -52,6 +52,12 @@ enum Known {
 const QUEUES: &[(&str, Known, &str)] = &[
     ("drop-tail", Known::Exactly, r#"{"limit": "6 packets"}"#),
     ("drop-tail", Known::Exactly, r#"{"limit": "7 kB", "counts_in_service": false}"#),
+    ("drop-tail", Known::Exactly, r#"{"limit": "4 packets", "ties": "arrivals-first"}"#),
+    (
+        "drop-tail",
+        Known::Exactly,
+        r#"{"limit": "5 kB", "ties": "arrivals-first", "counts_in_service": false}"#,
+    ),
     (
         "red",
         Known::WorkConserving,
@@ -151,6 +157,9 @@ const LOSSES: &[(&str, &str)] = &[
     ("none", r#""none""#),
     ("bernoulli", r#""10 %""#),
     ("gilbert-elliott", r#"{"gilbert-elliott": {"to_bad": 0.2, "to_good": 0.4, "loss_bad": 0.8}}"#),
+    ("correlated", r#"{"correlated": {"probability": 0.3, "correlation": 0.25}}"#),
+    ("gemodel", r#"{"gemodel": {"p": 0.2, "r": 0.4, "one_minus_h": 0.8, "one_minus_k": 0.05}}"#),
+    ("4state", r#"{"4state": {"p13": 0.2, "p31": 0.4, "p32": 0.3, "p23": 0.5, "p14": 0.1}}"#),
     ("markov", r#"{"markov": {"good": "6 ms", "bad": "1 ms", "delivered": 0.9}}"#),
     ("rayleigh", r#"{"rayleigh": {"doppler": "40 Hz", "threshold_db": -8}}"#),
     ("states", r#"{"states": {"delivered": [0, 0.5, 1], "mean_holding": ["1 ms", "2 ms", "9 ms"]}}"#),

@@ -146,6 +146,8 @@ pub struct DropTail {
     pub frames: usize,
     pub bytes: u128,
     pub counts_in_service: bool,
+    /// What leaves at the instant of an arrival is still there.
+    pub arrivals_first: bool,
 }
 
 impl DropTail {
@@ -161,7 +163,7 @@ impl DropTail {
         // Those that have not left, in order: the first is in service.
         let mut held: Vec<(u128, u128)> = Vec::new();
         for &(now, size) in frames {
-            held.retain(|(end, _)| *end > now);
+            held.retain(|(end, _)| *end > now || self.arrivals_first && *end == now);
             let skipped = usize::from(!held.is_empty() && !self.counts_in_service);
             let counted = &held[skipped..];
             let bytes: u128 = counted.iter().map(|(_, size)| size).sum();

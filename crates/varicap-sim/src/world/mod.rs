@@ -166,8 +166,8 @@ impl World {
     fn forward(&mut self, now: Time, packet: Packet) {
         if let Some(node) = self.net.next_node(&packet) {
             self.net.enter(now, node, packet);
-        } else if packet.is_datagram() {
-            self.arrive_datagram(now, &packet);
+        } else if packet.is_apart() {
+            self.arrive_apart(now, &packet);
         } else if packet.is_reverse() {
             self.arrive_at_sender(now, packet);
         } else {
@@ -179,6 +179,15 @@ impl World {
     #[inline(never)]
     fn forward_slowly(&mut self, now: Time, packet: Packet) {
         self.forward(now, packet);
+    }
+
+    /// A packet is at its endpoint that is a datagram, or damaged: a checksum gives that away, and nobody hears of it.
+    #[inline(never)]
+    fn arrive_apart(&mut self, now: Time, packet: &Packet) {
+        if packet.is_damaged() {
+            return self.net.discard(packet);
+        }
+        self.arrive_datagram(now, packet);
     }
 
     fn arrive_datagram(&mut self, now: Time, packet: &Packet) {

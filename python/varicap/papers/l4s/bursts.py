@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from varicap.papers.l4s.pairs import CONTROLS, QUEUES
 from varicap.papers.run import Grid, Outcome, Run, ratio
 from varicap.papers.verdict import Value
-from varicap.parts.queues import Packet
+from varicap.queues import Packet
 from varicap.report.paper import bars
 from varicap.results.samples import samples
 from varicap.statistics import Array, Interval

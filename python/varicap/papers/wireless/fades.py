@@ -7,11 +7,11 @@ from matplotlib.figure import Figure
 
 from varicap.analyse.fading import Rayleigh
 from varicap.analyse.models.wireless import estimate_all
+from varicap.channel import mean_durations
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.papers.wireless.cells import DOPPLERS, JAKES, Durations, link, percent, published
 from varicap.papers.wireless.tables import TABLE_2, TABLE_5
-from varicap.parts.channel import mean_durations
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Interval
 

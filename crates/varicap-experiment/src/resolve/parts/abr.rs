@@ -105,6 +105,7 @@ fn buffer(name: String, abr: &AbrConfig, packet: Bytes) -> LinkSpec {
             queue: QueueConfig::DropTail(unlimited),
             loss: LossParts::None,
             arq: None,
+            netem: Default::default(),
             delay: Span::ZERO.into(),
             reorders: false,
             framing: Framing::default(),

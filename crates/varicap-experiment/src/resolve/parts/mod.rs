@@ -3,6 +3,7 @@
 pub(crate) mod abr;
 pub(crate) mod arq;
 pub(crate) mod feedback;
+pub(crate) mod netem;
 pub(crate) mod policy;
 pub(crate) mod queue;
 pub(crate) mod reactive;

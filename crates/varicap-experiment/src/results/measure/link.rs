@@ -31,6 +31,12 @@ pub struct LinkTotals {
     pub channel_lost_frames: u64,
     /// Bytes lost on the channel, after they had left the server [B].
     pub channel_lost: Bytes,
+    /// Frames that came twice after they had left the server: how many copies there were.
+    pub duplicated_frames: u64,
+    /// Bytes of these copies [B].
+    pub duplicated: Bytes,
+    /// Frames, copies included, that were damaged after they had left the server.
+    pub corrupted_frames: u64,
     /// Frames marked (ECN).
     pub marked_frames: u64,
     /// Link-layer packets that a link with ARQ sent, including retransmissions.
@@ -51,6 +57,16 @@ impl LinkTotals {
         self.overflowed_frames + self.aqm_dropped_frames + self.policed_frames + self.channel_lost_frames
     }
 
+    /// Frames that came through, copies included.
+    pub const fn delivered_frames(&self) -> u64 {
+        self.carried_frames + self.duplicated_frames - self.channel_lost_frames
+    }
+
+    /// Bytes that came through, copies included [B].
+    pub fn delivered(&self) -> Bytes {
+        self.carried + self.duplicated - self.channel_lost
+    }
+
     /// The differences between these totals and those of an `earlier` time.
     pub fn since(&self, earlier: &LinkTotals) -> LinkTotals {
         LinkTotals {
@@ -65,6 +81,9 @@ impl LinkTotals {
             policed_frames: self.policed_frames - earlier.policed_frames,
             channel_lost_frames: self.channel_lost_frames - earlier.channel_lost_frames,
             channel_lost: self.channel_lost - earlier.channel_lost,
+            duplicated_frames: self.duplicated_frames - earlier.duplicated_frames,
+            duplicated: self.duplicated - earlier.duplicated,
+            corrupted_frames: self.corrupted_frames - earlier.corrupted_frames,
             marked_frames: self.marked_frames - earlier.marked_frames,
             transmissions: self.transmissions - earlier.transmissions,
             retransmissions: self.retransmissions - earlier.retransmissions,
@@ -217,6 +236,17 @@ impl LinkMeter {
     /// Notes that the frame that was lost conformed to a reservation.
     pub fn on_reserved_lost(&mut self) {
         self.totals.reserved_lost_frames += 1;
+    }
+
+    /// Notes that a frame of `size` came twice.
+    pub fn on_copied(&mut self, size: Bytes) {
+        self.totals.duplicated_frames += 1;
+        self.totals.duplicated += size;
+    }
+
+    /// Notes that a frame was damaged.
+    pub fn on_damaged(&mut self) {
+        self.totals.corrupted_frames += 1;
     }
 
     /// Notes that a queue marked a frame (ECN).
