@@ -1,5 +1,7 @@
 """What a dialogue needs that varicap has not, or that a setting turns off: named and skipped, where it would show."""
 
+from typing import Any
+
 import pytest
 from handshake import HANDSHAKE, LINES, after_handshake
 
@@ -113,7 +115,7 @@ def test_the_size_of_a_receive_buffer_is_read_where_it_has_one() -> None:
     read = "+0 getsockopt({}, SOL_SOCKET, SO_RCVBUF, [{}], [4]) = 0"
     asked = HANDSHAKE.replace("+0 bind", "+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0\n+0 bind")
 
-    def played(size: int, stack: str, script: str = asked, descriptor: int = 4, **tcp: str) -> Dialogue:
+    def played(size: int, stack: str, script: str = asked, descriptor: int = 4, **tcp: Any) -> Dialogue:
         return dialogue(text=script + read.format(descriptor, size), stack=stack, **tcp)
 
     # Linux counts the memory of packets, and takes twice what it is asked for.
