@@ -489,7 +489,7 @@ def test_a_scenario_handed_over_cannot_end_the_script() -> None:
 
 
 def test_an_installation_without_the_page_says_what_builds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(explore, "files", lambda _: tmp_path)
+    monkeypatch.setattr("varicap.laboratory.files", lambda _: tmp_path)
     with pytest.raises(MachineLacksError, match="make web"):
         explore.page()
 

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varicap import explore
-from varicap._core import ScenarioError
-from varicap._files import UnreadableError, read_scenario, read_whole
 from varicap.engines import run
 from varicap.errors import MachineLacksError
+from varicap.interface import ScenarioError, UnreadableError, read_scenario, read_whole
 from varicap.traces.files import MOST_BYTES
 
 if TYPE_CHECKING:

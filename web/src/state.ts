@@ -155,8 +155,8 @@ function isContent(of: unknown): of is string {
 
 /** The content of a file that the reader has chosen, unpacked; raises `TooLongError` if it is more than the page takes. */
 export async function contentOf(file: Blob): Promise<string> {
-  const packed = new Uint8Array(file.size > MOST_INFLATED ? 0 : await file.arrayBuffer());
-  if (packed.length < file.size) throw new TooLongError(`${file.size} bytes are more than the ${MOST_INFLATED} that the page takes`);
+  if (file.size > MOST_INFLATED) throw new TooLongError(`${file.size} bytes are more than the ${MOST_INFLATED} that the page takes`);
+  const packed = new Uint8Array(await file.arrayBuffer());
   const bytes = packed[0] === 0x1f && packed[1] === 0x8b ? await inflate(packed, "gzip", MOST_INFLATED) : packed;
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from varicap._core import Segment
 from varicap.dialogue import accurate, arrival
 from varicap.dialogue.commands import D_SACK, F_RTO, FACK, RACK
 from varicap.dialogue.records import first_of
 from varicap.dialogue.script import LacksError, Packet
 from varicap.dialogue.sending import Sending
+from varicap.tcp import Segment
 
 _MOST_WINDOW = (1 << 32) - 1
 _DELAYED_FIN_S = 0.04

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from varicap._core import ScenarioError, Sender, left
 from varicap.dialogue import asserts, calls, commands, compare, sockets
 from varicap.dialogue.info import CONSTANTS, NAMES, info
 from varicap.dialogue.outcome import Dialogue, Row, Verdict
@@ -25,6 +24,8 @@ from varicap.dialogue.script import (
     Timing,
     shown,
 )
+from varicap.interface import ScenarioError, left
+from varicap.tcp import Sender
 
 _MOST_SEGMENTS = 100_000
 _PATIENCE_S = 5.0

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from varicap._core import Receiver, ScenarioError, Segment, Sender
 from varicap.dialogue import accurate, commands
 from varicap.dialogue.accurate import Accurate
 from varicap.dialogue.commands import RACK, TAIL_LOSS_PROBE, Host, behaviours, recovery_of
 from varicap.dialogue.fq import FairQueue, Window
 from varicap.dialogue.records import Counts, Peer, Record, Sent, Stamps, Standing, Stream
 from varicap.dialogue.script import LacksError, Options, Packet, Stamp
+from varicap.interface import ScenarioError
+from varicap.tcp import Receiver, Segment, Sender
 
 _ACCURATE_SYNS = 2
 """How often a SYN or a SYN-ACK says anything of AccECN before it says nothing (RFC 9768 §3.1.4)."""
