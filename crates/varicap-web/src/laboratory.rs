@@ -123,6 +123,7 @@ fn supplied(networks: &[Network]) -> Vec<String> {
 fn control_of(congestion: &Congestion) -> Option<String> {
     match congestion {
         Congestion::Custom(name) => (name != hand::NAME).then(|| name.clone()),
+        Congestion::Module(file) => Some(file.clone()),
         Congestion::Policy(policy) => Some(policy.source().unwrap_or("policy").to_owned()),
         _ => None,
     }

@@ -5,7 +5,7 @@ starts threads.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overload
@@ -43,6 +43,7 @@ class RunOptions(TypedDict, total=False):
     kernel: Literal["classic", "stock"] | None
     clock: Literal["simulated", "real"] | None
     kernel_name: str | None
+    modules: Sequence[str | Path] | None
     jobs: int | None
     max_memory: str | None
     max_time: str | None
@@ -52,7 +53,7 @@ class RunOptions(TypedDict, total=False):
     notify: Callable[[str], None]
 
 
-OF_KERNEL = ("kernel", "clock", "kernel_name")
+OF_KERNEL = ("kernel", "clock", "kernel_name", "modules")
 """Options of the kernel engine alone."""
 
 
@@ -73,8 +74,9 @@ def run(
 ) -> "Result | ModelResult":
     """Answer a scenario.
 
-    ``sim`` simulates it and takes all options but `kernel`, `clock` and `kernel_name`; `varicap.engines.sim.run`
-    explains them.  ``model`` picks the analysis whose assumptions hold; of the options it uses `overrides` only.
+    ``sim`` simulates it and takes all options but `kernel`, `clock`, `kernel_name` and `modules`;
+    `varicap.engines.sim.run` explains them.  ``model`` picks the analysis whose assumptions hold; of the options it
+    uses `overrides` only.
     ``kernel`` runs Linux's TCP over the same links, in simulated or real time, and takes the options of
     `varicap.engines.kernel.run`.  Raises
     `NotApplicableError` where an engine cannot answer this scenario, `MachineLacksError` where this machine cannot run

@@ -45,6 +45,7 @@ def plan_of(request: Request) -> dict[str, Any]:
         "core": {"bytes": core.st_size, "mtime_ns": core.st_mtime_ns},
         "linux": platform.release() if request.engine == "kernel" and request.guest is None else None,
         "guest": None if request.guest is None else asdict(request.guest),
+        "modules": dict(request.modules),
         "engine": request.engine,
         "kernel": request.kernel,
         "scenario": json.loads(request.scenario.to_json()),
