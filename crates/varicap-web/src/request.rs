@@ -12,8 +12,12 @@ pub enum Request {
     File {
         /// Its name, as in a scenario.
         name: String,
-        /// Its content.
+        /// Its content, if that is a text.
+        #[serde(default)]
         text: String,
+        /// Its content, if that is none, such as a capture.
+        #[serde(default)]
+        bytes: Vec<u8>,
     },
     /// Reads a scenario, which the requests that follow are about.
     Read {

@@ -19,6 +19,8 @@ from varicap.importers.source import (
 )
 
 _T = TypeVar("_T")
+DEVICE = "10 Gbit/s"
+"""What a virtual device carries by itself, about."""
 ETHERNET: dict[str, Toml] = {"overhead": "14 B", "in_queue": True}
 """What Linux's queues count of a packet beyond its IP header."""
 
@@ -168,6 +170,8 @@ def tbf(draft: Draft, link: Entry, words: Words) -> dict[str, Toml]:
         shaper["queue"] = {"drop-tail": {"limit": bytes_of(limit)}}
     elif "latency" not in shaper:
         raise words.source.error(command.line, command.text, "tbf with a limit or a latency")
+    link.keys.setdefault("capacity", DEVICE)
+    link.say("assumed: the speed of the device itself, behind the shaper", "capacity")
     link.set("queue", {"shaper": shaper}, draft.quote(command.line, command.text))
     link.set("framing", dict(ETHERNET), "tbf counts an Ethernet header with each packet")
     return shaper

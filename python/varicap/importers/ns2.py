@@ -279,6 +279,7 @@ class Script:
             elif key not in ("fid_", "class_", "prio_", "cwnd_", "nam_tracevar_", "maxseq_"):
                 self.draft.leave_out(line, f"{key} {value}", "a setting of the agent that no key stands for")
         flow.set("tcp", tcp)
+        flow.set("jitter", "0 s", "overhead_ 0: ns-2 answers at once")
         if app.size is not None and app.size > 0:
             flow.set("app", {"transfer": {"size": bytes_of(app.size)}})
         if app.kind != "Application/FTP":
