@@ -17,8 +17,8 @@ FEATURES := $(VENV)/.features-found
 EXTENSION := $(VENV)/.extension-
 COMPILER := $(VENV)/.maturin-installed
 COMPILED := $(VENV)/.compiled-
-BROWSER := $(VENV)/.browser-looked-for
-VALGRIND := $(VENV)/.valgrind-looked-for
+
+REQUIREMENTS := packaging/requirements
 
 # How the extension module is built. PROFILE=… decides; else what computes takes an optimised one, `swift` in a fresh clone:
 # within a few percent of the instructions of `release`, in half the time to compile. What tests takes any that is
@@ -57,7 +57,7 @@ beside = $(MAKE) --no-print-directory --jobs 2
 # Programs of Rust tests in real time.
 REAL_TIME := $(basename $(notdir $(wildcard crates/varicap-testbed/tests/*.rs)))
 
-.PHONY: help setup kernel web explore test-web run quick test test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup deps kernel web explore test-web run quick test test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -65,43 +65,37 @@ help: ## list the targets
 setup: ## the virtual environment in .venv, with the optimised extension module
 	+@$(beside) $(OPTIMISED)
 
-$(TOOLS): tools/find_tools.sh
+$(TOOLS): tools/deps.sh
+	@sh tools/deps.sh setup build
+	@command -v cargo >/dev/null || { echo "setup: missing: Rust 1.90 or later (cargo); distributions call it rustup or cargo" >&2; exit 3; }
 	@mkdir -p $(VENV)
-	@sh tools/find_tools.sh $(VENV) > $@
+	@sh tools/deps.sh --python > $@
 
 # What compiles comes first, so that it can begin while the other packages come.
-$(COMPILER): requirements.txt $(TOOLS)
+$(COMPILER): $(REQUIREMENTS)/run.txt $(TOOLS)
 	$$(cat $(TOOLS)) -m venv $(VENV)
-	@sed -n '/^maturin==/,/[^\\]$$/p' requirements.txt > $@.txt
+	@sed -n '/^maturin==/,/[^\\]$$/p' $(REQUIREMENTS)/run.txt > $@.txt
 	$(BIN)/python -m pip install --require-hashes -r $@.txt
 	@touch $@
 
-$(PACKAGES): requirements.txt $(COMPILER)
-	$(BIN)/python -m pip install --require-hashes -r requirements.txt
+$(PACKAGES): $(REQUIREMENTS)/run.txt $(COMPILER)
+	$(BIN)/python -m pip install --require-hashes -r $<
 	@touch $@
 
-$(DEV_PACKAGES): tests/requirements.txt $(PACKAGES)
-	$(BIN)/python -m pip install --require-hashes -r tests/requirements.txt
+$(DEV_PACKAGES): $(REQUIREMENTS)/test.txt $(PACKAGES)
+	$(BIN)/python -m pip install --require-hashes -r $<
 	@touch $@
 
-$(DOCS_PACKAGES): docs/requirements.txt $(PACKAGES)
-	$(BIN)/python -m pip install --require-hashes -r docs/requirements.txt
+$(DOCS_PACKAGES): $(REQUIREMENTS)/docs.txt $(PACKAGES)
+	$(BIN)/python -m pip install --require-hashes -r $<
 	@touch $@
 
-$(RELEASE_PACKAGES): tools/requirements.txt $(PACKAGES)
-	$(BIN)/python -m pip install --require-hashes -r tools/requirements.txt
+$(RELEASE_PACKAGES): $(REQUIREMENTS)/release.txt $(PACKAGES)
+	$(BIN)/python -m pip install --require-hashes -r $<
 	@touch $@
 
 $(FEATURES): $(TOOLS) tools/find_features.sh
 	@sh tools/find_features.sh > $@
-
-$(BROWSER): tools/find_browser.sh $(TOOLS)
-	@sh tools/find_browser.sh
-	@touch $@
-
-$(VALGRIND): tools/find_valgrind.sh $(TOOLS)
-	@sh tools/find_valgrind.sh
-	@touch $@
 
 $(COMPILED)%: $(COMPILER) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
 	$(BIN)/maturin develop --skip-install --profile $* --quiet $(call extension,$*)
@@ -112,6 +106,10 @@ $(COMPILED)%: $(COMPILER) $(FEATURES) $(RUST_SOURCES) Cargo.toml Cargo.lock pypr
 $(EXTENSION)%: $(PACKAGES) $(COMPILED)%
 	$(BIN)/maturin develop --profile $* --quiet $(call extension,$*)
 	@rm -f $(EXTENSION)* && touch $@
+
+deps: ## system packages that targets can do without: a browser, valgrind, libelf, what builds kernels (as root, by apt)
+	@sh tools/deps.sh --optional bpf browser kernel valgrind web
+	@rm -f $(FEATURES)
 
 kernel: $(ANY) ## a Linux kernel for simulated time, in the user's cache: from Debian's package, or SOURCE=DIR NAME=…
 	$(BIN)/varicap kernel build $(SOURCE:%=--source %) $(NAME:%=--name %)
@@ -124,8 +122,8 @@ explore: setup web ## the laboratory in a browser: builds it and opens it (Ctrl-
 $(MODULE): $(RUST_SOURCES) Cargo.toml Cargo.lock tools/build_wasm.sh
 	@sh tools/build_wasm.sh $@
 
-$(WEB_PACKAGES): web/package-lock.json tools/find_node.sh
-	@sh tools/find_node.sh
+$(WEB_PACKAGES): web/package-lock.json
+	@sh tools/deps.sh web web
 	npm ci --prefix web --silent --ignore-scripts
 	@touch $@
 
@@ -140,7 +138,7 @@ run: setup ## the main job: today's TCPs on an LTE-like link, each alone and the
 
 test: ## every test but those in real time: beside other work it takes longer, and passes
 	+@$(beside) $(ANY:$(EXTENSION)%=$(COMPILED)%) $(DEV_PACKAGES)
-	@$(MAKE) --no-print-directory $(ANY) $(BROWSER)
+	@$(MAKE) --no-print-directory $(ANY)
 	+@$(beside) test-rust test-python
 
 # Not the examples, of which `make lint` says whether they compile: as tests they took a seventh of the time.
@@ -149,7 +147,7 @@ test-rust: $(FEATURES)
 	MAKEFLAGS= cargo test --workspace --doc --locked --quiet $(call features,varicap-testbed)
 
 # With GRIDS=yes, as in CI, the whole grids that the bounds of the models are made of; else a part of each.
-test-python: $(ANY) $(DEV_PACKAGES) $(BROWSER)
+test-python: $(ANY) $(DEV_PACKAGES)
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal -m "not real_time"
 
 # One after the other: packets are to be in time, and some tests look at what the whole machine has.
@@ -158,7 +156,7 @@ test-real-time: $(ANY) $(DEV_PACKAGES) $(FEATURES) ## the tests in real time, fo
 	$(BIN)/python -m pytest --quiet -m real_time tests
 
 # In `make test` they skip, and say so, where the page was not built: its standard library takes minutes.
-test-web: web $(ANY) $(DEV_PACKAGES) $(BROWSER) ## the tests of the laboratory in a browser, with the page that they need
+test-web: web $(ANY) $(DEV_PACKAGES) ## the tests of the laboratory in a browser, with the page that they need
 	$(BIN)/python -m pytest --quiet tests/test_web.py tests/test_explore.py tests/test_widget.py
 
 quick: $(ANY) $(DEV_PACKAGES) ## the fast tier: formats, lint of what changed, unit tests, an example on each engine
@@ -186,7 +184,7 @@ bpf: ## the object of the congestion control that runs inside the kernel, from i
 bench: $(RELEASED) ## the standard workloads: ns per delivered packet, packets per CPU second, memory
 	$(BIN)/varicap bench
 
-instructions: $(VALGRIND) ## the simulator's instructions per packet, beside the record in bench (needs valgrind)
+instructions: ## the simulator's instructions per packet, beside the record in bench (needs valgrind: make deps)
 	python3 tools/count_instructions.py
 
 reproduce: setup ## the papers, claim by claim
@@ -217,14 +215,14 @@ docs-rust:
 RESOLVE := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes --no-header \
 	--no-emit-index-url --quiet
 
-lock: pyproject.toml ## resolve the Python packages again, into the four requirements.txt (needs uv)
-	$(RESOLVE) pyproject.toml --extra plot --group pyproject.toml:build --output-file requirements.txt
-	$(RESOLVE) pyproject.toml --extra dev --constraint requirements.txt --output-file tests/requirements.txt
-	$(RESOLVE) pyproject.toml --extra docs --constraint tests/requirements.txt --output-file docs/requirements.txt
-	$(RESOLVE) --group pyproject.toml:release --constraint tests/requirements.txt --output-file tools/requirements.txt
+lock: pyproject.toml ## resolve the Python packages again, into packaging/requirements (needs uv)
+	$(RESOLVE) pyproject.toml --extra plot --group pyproject.toml:build --output-file $(REQUIREMENTS)/run.txt
+	$(RESOLVE) pyproject.toml --extra dev --constraint $(REQUIREMENTS)/run.txt --output-file $(REQUIREMENTS)/test.txt
+	$(RESOLVE) pyproject.toml --extra docs --constraint $(REQUIREMENTS)/test.txt --output-file $(REQUIREMENTS)/docs.txt
+	$(RESOLVE) --group pyproject.toml:release --constraint $(REQUIREMENTS)/test.txt --output-file $(REQUIREMENTS)/release.txt
 
 wheels: $(RELEASE_PACKAGES) ## wheels for Linux and the source distribution, into dist (TARGETS: Rust's names; WEB=no: builds no page), and try them
-	@[ "$(WEB)" = no ] || if sh tools/find_node.sh && sh tools/build_wasm.sh --tools; then $(MAKE) --no-print-directory web; \
+	@[ "$(WEB)" = no ] || if sh tools/deps.sh web web && sh tools/build_wasm.sh --tools; then $(MAKE) --no-print-directory web; \
 	else [ $$? = 3 ] && echo "wheels: without the page for browsers, which cannot be built here" >&2; fi
 	@sh tools/build_wheels.sh $(BIN) $(or $(PROFILE),release) $(TARGETS)
 	@$(MAKE) --no-print-directory smoke
@@ -233,14 +231,14 @@ smoke: $(TOOLS) ## install each package in dist into an empty environment and us
 	@$$(cat $(TOOLS)) tools/smoke.py dist/*
 
 audit: $(RELEASE_PACKAGES) ## licences, sources and known weaknesses of what is used (needs cargo-deny and the network)
-	cargo deny --all-features check
-	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements.txt --requirement tests/requirements.txt
+	cargo deny --all-features check --config packaging/deny.toml
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement $(REQUIREMENTS)/run.txt --requirement $(REQUIREMENTS)/test.txt
 
-licences: $(ANY) ## THIRD_PARTY.md: what the extension module links, with its licences
+licences: $(PACKAGES) ## THIRD_PARTY.md, which wheels carry: what the extension module links, with its licences
 	$(BIN)/python tools/licences.py
 
 clean: ## remove what was built and computed
 	rm -rf $(VENV) $(OUT) target dist docs/_build docs/notebooks docs/reference/api docs/reference/commands.md docs/reference/results.md .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -rf web/build web/dist web/node_modules $(dir $(PAGE)) .cache
+	rm -rf web/build web/dist web/node_modules $(dir $(PAGE)) .cache THIRD_PARTY.md
 	rm -f python/varicap/_core*.so python/varicap/_core*.pyd
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

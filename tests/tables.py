@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import varicap
-from varicap import traces
+from varicap import kernels, traces
 from varicap.analyse.fading import Rayleigh
 from varicap.channel import mean_durations
 from varicap.report.table import with_interval
@@ -123,17 +123,30 @@ def queues() -> Rows:
 
 
 def engines() -> Rows:
-    """`examples/fixed.toml` in the simulator and by analysis."""
-    yield "", "simulator", "analysis", "Linux 6.18"
+    """`examples/fixed.toml` in the simulator, by analysis and, where it has been built, in Linux in simulated time."""
+    yield "", "simulator", "analysis", "Linux 6.12"
     scenario = ROOT / "examples/fixed.toml"
     (flow,) = varicap.run(scenario).summary["flows"]
     (model,) = varicap.run(scenario, engine="model").summary["flows"]
-    goodput = flow["goodput_bps"]
-    ours = with_interval(goodput["mean"], goodput["lo"], goodput["hi"], 1e-6)
-    yield "goodput [Mb/s]", ours, f"{model['goodput_bps']['mean'] / 1e6:.4f}", ""
-    yield "mean RTT [ms]", f"{flow['rtt_ms']['mean']:.1f}", "", ""
-    yield "mean cwnd [packets]", f"{flow['cwnd_packets']['mean']:.1f}", "", ""
-    yield "packets retransmitted in 50 s", f"{flow['retransmitted_packets']:.1f}", "", ""
+    try:
+        name = kernels.find("6.12").folder.name
+        (linux,) = varicap.run(scenario, engine="kernel", kernel_name=name).summary["flows"]
+    except kernels.NoKernelError:
+        linux = None
+
+    def row(key: str, shown: Callable[[Any], str], analysis: str = "") -> tuple[str, ...]:
+        return shown(flow[key]), analysis, "" if linux is None else shown(linux[key])
+
+    def mean(value: Any) -> str:
+        return f"{value['mean']:.1f}"
+
+    def megabits(value: Any) -> str:
+        return with_interval(value["mean"], value["lo"], value["hi"], 1e-6)
+
+    yield "goodput [Mb/s]", *row("goodput_bps", megabits, f"{model['goodput_bps']['mean'] / 1e6:.4f}")
+    yield "mean RTT [ms]", *row("rtt_ms", mean)
+    yield "mean cwnd [packets]", *row("cwnd_packets", mean)
+    yield "packets retransmitted in 50 s", *row("retransmitted_packets", lambda value: f"{value:.1f}")
 
 
 def fading() -> Rows:

@@ -346,8 +346,8 @@ def test_version_schema_columns_and_doctor(cli: Cli) -> None:
     assert json.loads(cli("doctor", "--json").stdout)["engines"]["sim"] is True
 
 
-def test_bench_measures_a_workload_of_ones_own(cli: Cli) -> None:
-    done = cli(
+def test_bench_measures_a_workload_of_ones_own(cold_cli: Cli) -> None:
+    done = cold_cli(
         "bench",
         "--flows",
         2,

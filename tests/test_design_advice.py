@@ -132,6 +132,7 @@ def test_the_scenarios_seed_is_the_first(monkeypatch: pytest.MonkeyPatch, cli: C
         seen.clear()
         advice(MARKOV, **few, **options)  # type: ignore[arg-type]
         assert set(seen) == seeds
+    monkeypatch.undo()
     few_runs = ["design", "advice", str(MARKOV), "--update", "1 s", "--steps", "20", "--seeds", "2", "--json"]
     first, same, other = (cli(*few_runs, "--seed", seed).stdout for seed in ("1", "1", "9"))
     assert first == same != other

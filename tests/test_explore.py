@@ -1,6 +1,7 @@
 """The laboratory in a browser, with a real mouse and real keys."""
 
 import csv
+import gzip
 import json
 import re
 import shutil
@@ -247,6 +248,24 @@ def test_a_trace_is_chosen_in_the_dialog_for_files(tab: browser.Page, tmp_path: 
     assert tab.complaints == []
 
 
+@needs_page
+def test_a_log_in_gzip_and_a_capture_are_dropped_on_the_page(tab: browser.Page, tmp_path: Path) -> None:
+    capture = tmp_path / "own.pcapng"
+    run = varicap.run(EXAMPLES / "fixed.toml", seeds=1, overrides={"duration": "12 s"}, packets=True)
+    run.write_pcapng(capture, snaplen="96 B")
+    packed = tmp_path / "mine.csv.gz"
+    packed.write_bytes(gzip.compress(b"time_s,rate_bps\n0,3000000\n10,6000000\n"))
+    opened(tab)
+    for file, rates in ((packed, {3e6, 6e6}), (capture, None)):
+        before = tab.eval(SENTENCE)
+        tab.choose(labelled(tab, "Open a scenario …"), file)
+        changed(tab, before)
+        tab.wait(f"document.querySelector('#fields .hint').textContent.startsWith('{file.name}: rates')")
+        assert tab.eval(FAILURE) == ""
+        assert rates is None or set(downloaded(tab)["capacity_bps"]) >= rates
+    assert tab.complaints == []
+
+
 ALONE = """name = "alone"
 duration = "20 s"
 isolate = true
@@ -470,7 +489,7 @@ def test_a_scenario_handed_over_cannot_end_the_script() -> None:
 
 
 def test_an_installation_without_the_page_says_what_builds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(explore, "files", lambda _: tmp_path)
+    monkeypatch.setattr("varicap.laboratory.files", lambda _: tmp_path)
     with pytest.raises(MachineLacksError, match="make web"):
         explore.page()
 

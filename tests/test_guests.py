@@ -23,17 +23,20 @@ except kernels.NoKernelError as error:
 pytestmark = pytest.mark.skipif(bool(WHY), reason=f"SKIPPED: {WHY}")
 
 
-def command(folder: Path, job: str, *arguments: str, seed: int = 1, parent: int | None = None) -> list[str]:
+def command(
+    folder: Path, job: str, *arguments: str, seed: int = 1, parent: int | None = None, name: str | None = None
+) -> list[str]:
     folder.mkdir(exist_ok=True)
     python = os.path.realpath(sys.executable)
     words = ("-I", "-S", str(INIT), str(folder), job, *arguments)
-    return KERNEL.command(python, words, seed=seed, memory="256M", parent=parent)
+    kernel = KERNEL if name is None else kernels.find(name)
+    return kernel.command(python, words, seed=seed, memory="256M", parent=parent)
 
 
-def boot(folder: Path, job: str, *arguments: str, seed: int = 1) -> str:
+def boot(folder: Path, job: str, *arguments: str, seed: int = 1, name: str | None = None) -> str:
     """What the guest found."""
     done = subprocess.run(
-        command(folder, job, *arguments, seed=seed),
+        command(folder, job, *arguments, seed=seed, name=name),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -68,6 +71,12 @@ def test_a_seed_decides_everything(tmp_path: Path) -> None:
         beside = boot(tmp_path / "a folder of another name", "transfer", seed=7)
     assert beside == alone
     assert boot(tmp_path / "other", "transfer", seed=8) != alone
+
+
+@pytest.mark.parametrize("name", sorted({kernel.folder.name for kernel in kernels.installed()}))
+def test_no_kernel_waits_for_randomness(tmp_path: Path, name: str) -> None:
+    # Linux 6.1 took minutes of processor time to gather it.
+    assert len(boot(tmp_path / "run", "transfer", name=name).splitlines()) > 40
 
 
 def test_its_controls_are_those_that_are_on_record(tmp_path: Path) -> None:

@@ -22,14 +22,13 @@ FLOORS = (
     ("__main__",),
     ("__init__", "cli"),
     ("terminal",),
-    ("evaluate", "papers", "validate"),
-    ("design",),
-    ("dialogue", "gym", "machine", "report", "shell", "study", "widget"),
-    ("explore",),
-    ("engines", "export", "importers", "templates"),
+    ("evaluate", "papers", "validate", "widget"),
+    ("design", "explore", "gym"),
+    ("machine", "report", "shell", "study"),
+    ("engines", "export", "importers", "laboratory", "templates"),
     ("results",),
-    ("kernels", "traces"),
-    ("policies",),
+    ("dialogue", "kernels", "traces"),
+    ("interface", "policies"),
     (
         "_blas",
         "_files",
@@ -52,6 +51,8 @@ FLOORS = (
     ("_printable",),
     ("_core",),
 )
+PRODUCTS = {"papers", "dialogue", "gym", "explore", "widget"}
+"""Programs over the library, which could be distributions of their own; the others are it, and its command line."""
 FLOOR = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}
 SHARED = {"units", "errors", "_files", "_limits", "_names"}
 """May be imported from their own floor: words that every room speaks, and how files are read."""
@@ -132,10 +133,62 @@ def test_what_stands_below_may_be_imported(source: str) -> None:
     assert faults({"engines/sim.py": source}) == []
 
 
+def private(source: str, here: str) -> Iterator[tuple[int, str]]:
+    """Line and name of each import of the library in a text of the product `here` that is not public."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            module, names = node.module or "", [name.name for name in node.names]
+        elif isinstance(node, ast.Import):
+            module, names = ".".join(name.name for name in node.names), []
+        else:
+            continue
+        is_ours = module.partition(".")[0] == "varicap" and room_of(module) != here
+        if is_ours and any(part.startswith("_") and not part.endswith("__") for part in [*module.split("."), *names]):
+            yield node.lineno, ".".join([module, *names])
+
+
+@pytest.mark.parametrize(
+    ("source", "number"),
+    [
+        ("from varicap._files import read_whole", 1),
+        ("def read():\n    import varicap._core as _core", 1),
+        ("from varicap.report.look import _Curve", 1),
+        ("from varicap import _core", 1),
+        ("from varicap.interface import Folder, __version__", 0),
+        ("from varicap.papers._faults import near", 0),
+        ("from collections import _chain", 0),
+    ],
+)
+def test_an_import_that_is_not_public_is_found(source: str, number: int) -> None:
+    assert len([*private(source, "papers")]) == number
+
+
+def test_products_import_only_public_names_of_the_library(files: dict[str, str]) -> None:
+    found: dict[str, str] = {}
+    for path, source in files.items():
+        here = path.partition("/")[0].removesuffix(".py")
+        if here in PRODUCTS:
+            found |= {f"{path}:{line}": name for line, name in private(source, here)}
+    assert found == {}, "varicap.interface has what has no other public place"
+
+
+def test_the_library_does_without_its_products(files: dict[str, str]) -> None:
+    faces = {"__init__", "__main__", "cli"}
+    found = []
+    for path, source in files.items():
+        here = path.partition("/")[0].removesuffix(".py")
+        for line, there in imports(source):
+            if there in PRODUCTS and here not in PRODUCTS | faces and (path, there) not in HANDED_ON:
+                found.append(f"{path}:{line} imports {there}")
+    assert found == []
+
+
 def test_modules_do_not_import_each_other_in_a_circle(files: dict[str, str]) -> None:
     """Not within a room either, so that each module can be read after those that it needs."""
     names = {_module(path): path for path in files}
     needs = {module: _needed(files[path], set(names)) - {module} for module, path in names.items()}
+    for path, room in HANDED_ON:
+        needs[_module(path)] -= {f"varicap.{room}"}
     while ready := [module for module, needed in needs.items() if not needed & needs.keys()]:
         for module in ready:
             del needs[module]
@@ -208,7 +261,7 @@ LAYER = ("_files.py", "_folders.py")
 """Where files and folders are opened."""
 OWN = {
     "what is part of the package": {
-        *("explore/__init__.py built.read_text", "papers/__init__.py ….iterdir", "papers/__init__.py source.read_text"),
+        *("laboratory.py built.read_text", "papers/__init__.py ….iterdir", "papers/__init__.py source.read_text"),
         *("papers/claims.py file.read_text", "report/web/document.py ….read_text", "templates/__init__.py ….read_text"),
         *("templates/__init__.py _HERE.glob", "validate/paths.py ….read_text", "widget.py ….read_text"),
         "evaluate/criteria.py ….read_text",

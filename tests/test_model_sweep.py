@@ -225,8 +225,8 @@ def test_what_models_cannot_do_is_said(cli: Cli, options: list[str], code: int, 
 
 
 def test_another_engine_is_refused() -> None:
-    with pytest.raises(ValueError, match="sim or model, not 'kernel'"):
-        varicap.sweep(FIXED, {CONTROL: ["reno"]}, engine="kernel")  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="one of sim, model, kernel, not 'ns-3'"):
+        varicap.sweep(FIXED, {CONTROL: ["reno"]}, engine="ns-3")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("name", ["fixed", "ratcp"])

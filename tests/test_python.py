@@ -1,5 +1,6 @@
 """The package as a library."""
 
+import inspect
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import typer.core
 from conftest import Cli
 
 import varicap
-from varicap import _core
+from varicap import _core, engines
 from varicap.cli import GROUPS
 from varicap.cli import program as cli_program
 from varicap.report.notebook import html
@@ -103,6 +104,21 @@ def test_completion_knows_the_commands_and_their_options() -> None:
         [sys.executable, "-c", script], env=os.environ | words, capture_output=True, text=True, check=False
     )
     assert {"--max-seeds", "--max-memory", "--max-time"} <= set(done.stdout.split()), done
+
+
+def test_what_a_run_may_be_asked_is_what_its_engines_take(fixed: Path) -> None:
+    taken = {
+        name
+        for engine in ("sim", "kernel")
+        for name, each in inspect.signature(import_module(f"varicap.engines.{engine}").run).parameters.items()
+        if each.kind is each.KEYWORD_ONLY
+    }
+    assert engines.RunOptions.__annotations__.keys() == taken
+    for engine in engines.ENGINES:
+        with pytest.raises(TypeError, match="seedz"):
+            varicap.run(fixed, engine=engine, seedz=3)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="`clock` is for engine='kernel'"):
+        varicap.run(fixed, clock="real")
 
 
 def test_every_public_name_exists() -> None:

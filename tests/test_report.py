@@ -19,7 +19,7 @@ import pytest
 from conftest import Cli
 
 import varicap
-from varicap import _core, explore
+from varicap import _core, laboratory
 from varicap.report.web import page as pages
 from varicap.report.web.toml import to_toml
 from varicap.results import FolderError
@@ -219,7 +219,7 @@ def test_the_page_links_its_scenario_in_the_laboratory(
     assert values_sha256(again.flows) == values_sha256(saved.flows.slice(0, again.flows.num_rows))
     # The page of this installation, as a file seen from the report; none where there is none, or where nobody wants it.
     built = tmp_path / "site-packages/page/index.html"
-    monkeypatch.setattr("varicap.explore._built", lambda: built)
+    monkeypatch.setattr("varicap.laboratory._built", lambda: built)
     report = tmp_path / "results/report.html"
     assert 'class="again"' not in varicap.report.page(runs, report).read_text()
     built.parent.mkdir(parents=True)
@@ -232,7 +232,7 @@ def test_the_page_links_its_scenario_in_the_laboratory(
 
 def test_a_link_leaves_out_files_that_no_address_has_room_for() -> None:
     random = "".join(f"{hashlib.sha256(bytes([n % 256, n // 256])).hexdigest()}\n" for n in range(20_000))
-    address = explore.link("x", "a = 1", {"traces/big.csv": random})
+    address = laboratory.link("x", "a = 1", {"traces/big.csv": random})
     assert len(address) < 1000
     assert "files" not in state_of(f'<a href="{address}" class="again">')
 
@@ -271,8 +271,8 @@ def test_a_link_reads_nothing_of_traces_that_no_address_has_room_for(
     monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("read"))
     assert not state_of(pages.html(result, laboratory="https://example.org/")).get("files")
     # Nor does the address try to compress them.
-    monkeypatch.setattr(explore, "_letters", lambda state: pytest.fail("tried") if "files" in state else "x")
-    assert explore.link("", "a = 1", {"big.csv": "1" * 5_000_000}) == "#s=x"
+    monkeypatch.setattr(laboratory, "_letters", lambda state: pytest.fail("tried") if "files" in state else "x")
+    assert laboratory.link("", "a = 1", {"big.csv": "1" * 5_000_000}) == "#s=x"
 
 
 def test_a_page_has_no_link_where_a_browser_could_not_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,8 @@ import re
 
 from conftest import ROOT
 
-ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), re.M)[
-    2:
-]
+PAGE = (ROOT / ".github/SECURITY.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.M)[2:]
 
 
 def test_every_promise_is_held_by_tests_that_exist() -> None:

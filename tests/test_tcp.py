@@ -367,3 +367,10 @@ def test_the_packet_log_shows_which_ecn_a_handshake_negotiates(ecn: Any, handsha
     assert list(dict.fromkeys(bits for bits in flags if bits & SYN)) == handshake
     marked = [bits & CE for bits in flags if not bits & SYN]
     assert any(marked) == bool(ecn)
+
+
+def test_a_control_that_is_none_of_ours_is_refused() -> None:
+    with pytest.raises(ValueError, match="`mine` is one that a program brings"):
+        Sender(congestion={"custom": "mine"})
+    with pytest.raises(ValueError, match="is a module of Linux"):
+        Sender(congestion={"module": "mine.c"})

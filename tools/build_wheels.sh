@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds wheels for Linux, and the source distribution, into dist. Zig's C compiler and linker make them run on systems
-# older than this one, and on other processors. What libelf needs to be built is installed as root on a machine with apt.
+# older than this one, and on other processors. Each carries THIRD_PARTY.md, what its extension module links.
 #   tools/build_wheels.sh BIN PROFILE [TARGET…]     BIN: the folder that has maturin
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,27 +10,12 @@ shift 2
 
 say() { echo "wheels: $*" >&2; }
 
-missing() {
-    for tool in autoreconf:autoconf aclocal:automake autopoint:autopoint flex:flex bison:bison gawk:gawk make:make \
-        pkg-config:pkg-config msgfmt:gettext; do
-        command -v "${tool%:*}" >/dev/null 2>&1 || echo "${tool#*:}"
-    done
-}
-
-packages=$(missing | tr '\n' ' ')
-if [ -n "$packages" ]; then
-    # shellcheck disable=SC2086
-    sh tools/install.sh $packages
-    packages=$(missing | tr '\n' ' ')
-fi
-if [ -n "$packages" ]; then
-    say "missing: $packages(Debian's names)"
-    exit 3
-fi
+sh tools/deps.sh wheels wheels
 
 # Maturin calls Zig as a module of the Python that it finds first.
 PATH=$BIN:$PATH
 export PATH
+"$BIN/python" tools/licences.py
 rm -rf dist
 maturin sdist --out dist
 for target in "$@"; do

@@ -1,4 +1,4 @@
-"""Writes THIRD_PARTY.md: what the extension module links, and under which licences.
+"""Writes THIRD_PARTY.md, which wheels carry: what the extension module links, and under which licences.
 
     python tools/licences.py
 

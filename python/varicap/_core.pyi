@@ -210,6 +210,8 @@ def shell(
     show: str = "nowhere",
     strict: bool = False,
     depth: int = 0,
+    simulated: bool = False,
+    server: Sequence[str] = (),
 ) -> int:
     """Runs a command behind the links of a scenario; its exit code.  Linux only."""
 
@@ -769,6 +771,12 @@ def kernel_probe() -> list[tuple[str, str | None, str]]:
 def kernel_settle() -> None:
     """Make this process, the first of a guest, ready for runs in simulated time."""
 
+def kernel_room(place: str | Path) -> None:
+    """Make a folder of the guest's memory, in which programs may write."""
+
+def kernel_load(module: str | Path) -> str:
+    """Load a module of the guest's kernel; the name of the congestion control that it registers."""
+
 def kernel_power_off() -> None:
     """End the guest."""
 
@@ -781,7 +789,8 @@ def kernel_run(
     series: bool,
     packets: bool = False,
     simulated: bool = False,
+    modules: Sequence[tuple[str, str]] = (),
     progress: ProgressCallback | None = None,
     live: Callable[[str], None] | None = None,
 ) -> bytes:
-    """Run one replication in real time; `results` reads what it returns."""
+    """Run one replication in real time, or in a guest's; `results` reads what it returns."""

@@ -15,6 +15,10 @@ class MachineLacksError(PrintableError, RuntimeError):
     """What an engine needs is not on this machine; the text says what, and what to do about it."""
 
 
+class NotBuiltError(PrintableError, RuntimeError):
+    """A program that a run needs cannot be built here; the text says why."""
+
+
 class NothingDrawnError(PrintableError, ValueError):
     """Results that leave nothing to draw; the text says why."""
 

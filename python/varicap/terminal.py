@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias, TypeVar, overload
 
 import typer
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
     from rich.table import Table
+
+Other = TypeVar("Other")
 
 OK, RUN_FAILED, USAGE, MACHINE_LACKS, BREACH = 0, 1, 2, 3, 4
 
@@ -166,6 +168,25 @@ def overrides(given: list[str]) -> list[tuple[str, str]]:
             raise typer.BadParameter(f"`{text}` is not PATH=VALUE, such as duration='10 s'", param_hint="--set")
         pairs.append((path.strip(), value.strip()))
     return pairs
+
+
+@overload
+def quantity(option: str, read: Callable[[str], float], text: str) -> float: ...
+@overload
+def quantity(option: str, read: Callable[[str], float], text: str | None, otherwise: Other) -> float | Other: ...
+def quantity(option: str, read: Callable[[str], float], text: str | None, otherwise: Any = None) -> Any:
+    """The value of an option, such as `"50 ms"` read by ``units.seconds``; `otherwise` where it is not given."""
+    if text is None:
+        return otherwise
+    try:
+        return read(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def quantities(option: str, read: Callable[[str], float], text: str) -> list[float]:
+    """Values with commas between them."""
+    return [quantity(option, read, part.strip()) for part in text.split(",")]
 
 
 def share_of(text: str) -> float:

@@ -1,5 +1,7 @@
 //! The kernel engine: the work of a worker process, and its results in the process that requested them.
 
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use varicap_experiment::results::{Recorded, RunResult};
@@ -61,6 +63,18 @@ pub fn kernel_settle() -> PyResult<()> {
     guest::settle().map_err(|error| raised(&error))
 }
 
+/// Makes a folder of the guest's memory, in which programs may write.
+#[pyfunction]
+pub fn kernel_room(place: PathBuf) -> PyResult<()> {
+    guest::make_room(&place).map_err(|error| raised(&error))
+}
+
+/// Loads a module of the guest's kernel; returns the name of the congestion control that it registers.
+#[pyfunction]
+pub fn kernel_load(module: PathBuf) -> PyResult<String> {
+    guest::load(&module).map_err(|error| raised(&error))
+}
+
 /// Ends the guest.
 #[pyfunction]
 pub fn kernel_power_off() -> PyResult<()> {
@@ -69,7 +83,7 @@ pub fn kernel_power_off() -> PyResult<()> {
 
 /// Runs one replication, and returns it as bytes, of which [`results`](crate::run::results) makes results.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, seed, replication, mode, series, packets=false, simulated=false, progress=None, live=None))]
+#[pyo3(signature = (scenario, *, seed, replication, mode, series, packets=false, simulated=false, modules=Vec::new(), progress=None, live=None))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn kernel_run<'py>(
     py: Python<'py>,
@@ -80,6 +94,7 @@ pub fn kernel_run<'py>(
     series: bool,
     packets: bool,
     simulated: bool,
+    modules: Vec<(String, String)>,
     progress: Option<Bound<'py, PyAny>>,
     live: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
@@ -95,7 +110,14 @@ pub fn kernel_run<'py>(
         let mut before = 0.0;
         for (number, network) in networks.iter().enumerate() {
             let live = shared.live().map(|live| live.tap(number, replication, network.duration));
-            let options = Options { mode, is_simulated: simulated, series: interval, packets: limit, live };
+            let options = Options {
+                mode,
+                is_simulated: simulated,
+                modules: &modules,
+                series: interval,
+                packets: limit,
+                live,
+            };
             let mut go_on = |now: Time| go_on((before + now.as_secs_f64()) / whole);
             outcomes.push(run(network, seed, replication, options, &mut go_on)?);
             before += network.duration.as_secs_f64();

@@ -48,7 +48,8 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::kernel::{
-        kernel_check, kernel_enter, kernel_power_off, kernel_probe, kernel_run, kernel_settle,
+        kernel_check, kernel_enter, kernel_load, kernel_power_off, kernel_probe, kernel_room, kernel_run,
+        kernel_settle,
     };
     #[pymodule_export]
     use super::points::PyTemplate;

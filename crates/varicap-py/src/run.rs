@@ -317,8 +317,15 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
         }
     }
     for flow in scenario.networks.iter().flat_map(|network| &network.flows) {
-        if let Transport::Tcp { tcp: TcpConfig { congestion: Congestion::Custom(name), .. }, .. } =
-            &flow.transport
+        let Transport::Tcp { tcp: TcpConfig { congestion, .. }, .. } = &flow.transport else { continue };
+        if let Congestion::Module(file) = congestion {
+            return Err(MissingControlError::new_err(format!(
+                "flows.{}.tcp.congestion: `{file}` is a module of Linux, which the kernel engine runs in simulated \
+                 time: --engine kernel --module {file} (in Python modules=[{file:?}])",
+                flow.name
+            )));
+        }
+        if let Congestion::Custom(name) = congestion
             && missing(name)
         {
             let says =

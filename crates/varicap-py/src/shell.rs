@@ -5,15 +5,16 @@ use std::ffi::OsString;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use varicap_experiment::scenario::Topology;
-use varicap_testbed::shell::{Shell, Show};
+use varicap_testbed::shell::{Far, Shell, Show};
 
 use crate::errors::ScenarioError;
 use crate::scenario::PyScenario;
 
 /// Runs `command` behind the links of a dumbbell or a chain, at the end of the receivers or, with `at_left`, of the
-/// senders; returns its exit code. `show` says where the live line goes: nowhere, line or title.
+/// senders; returns its exit code. `show` says where the live line goes: nowhere, line or title. In a guest, in simulated
+/// time, `server` runs at the other end.
 #[pyfunction]
-#[pyo3(signature = (scenario, command, *, seed, at_left=false, congestion=None, show="nowhere", strict=false, depth=0))]
+#[pyo3(signature = (scenario, command, *, seed, at_left=false, congestion=None, show="nowhere", strict=false, depth=0, simulated=false, server=Vec::new()))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn shell(
     py: Python<'_>,
@@ -25,6 +26,8 @@ pub fn shell(
     show: &str,
     strict: bool,
     depth: u32,
+    simulated: bool,
+    server: Vec<OsString>,
 ) -> PyResult<i32> {
     if matches!(scenario.scenario.topology, Topology::Graph(_)) {
         let wrong = "topology: found `graph`, expected `dumbbell` or `chain`: a shell has one link, or one chain of links";
@@ -45,5 +48,6 @@ pub fn shell(
     let mut shell = Shell::between(network.clone(), up, down, command);
     (shell.seed, shell.congestion, shell.show) = (seed, congestion, show);
     (shell.strict, shell.depth) = (strict, depth);
+    shell.far = simulated.then_some(Far { server });
     py.detach(|| shell.run()).map_err(|error| PyOSError::new_err(error.to_string()))
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use varicap_experiment::{ReservationConfig, habits, read_tcp, tcp_json};
 
-use varicap_tcp::congestion::{CongestionControl as _, Controller};
+use varicap_tcp::congestion::{Congestion, CongestionControl as _, Controller};
 use varicap_tcp::{
     EcnBytes, Flags, LARGEST_WINDOW, MAX_SACK_BLOCKS, Nagle, Receiver, Segment, Sender, Stack, TcpConfig,
 };
@@ -265,7 +265,10 @@ impl PySender {
         let now = instant(now_s)?;
         let raised = Raised::default();
         let mut sender = match control {
-            None => Sender::new(&config, now),
+            None => {
+                built_in(&config.congestion)?;
+                Sender::new(&config, now)
+            }
             Some(class) => {
                 let whose = format!("the control ({})", name_of(class.bind(py)));
                 let control = PythonControl::new(py, &class, whose, &start(&config), &raised)?;
@@ -510,4 +513,20 @@ impl PyReceiver {
     fn __repr__(&self) -> String {
         format!("<receiver: {} B in order>", self.0.delivered())
     }
+}
+
+/// Refuses a control that is none of ours.
+fn built_in(congestion: &Congestion) -> PyResult<()> {
+    let says = match congestion {
+        Congestion::Custom(name) => {
+            format!("congestion: `{name}` is one that a program brings: give it as control=…")
+        }
+        Congestion::Module(file) => {
+            format!(
+                "congestion: `{file}` is a module of Linux, which the kernel engine runs: varicap.run(…, modules=…)"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(PyValueError::new_err(says))
 }

@@ -9,7 +9,7 @@ use crate::congestion::{Congestion, Counting, GrowWhen, Halving, RenoConfig, Rou
 use crate::ecn::EcnMode;
 use crate::pacing::Pacing;
 use crate::recovery::Recovery;
-use crate::segment::OPTION_TIMESTAMPS;
+use crate::segment::{OPTION_TIMESTAMPS, options_of_syn, scales_windows};
 use crate::sender::in_bytes;
 use crate::stacks::Stack;
 use crate::timer::Timer;
@@ -216,6 +216,25 @@ impl TcpConfig {
     /// A full segment on the wire, headers and counted options included [B].
     pub fn packet(&self) -> Bytes {
         self.mss + self.header + Bytes::new(u64::from(self.option_timestamps()))
+    }
+
+    /// By how many bits windows are scaled down, if the handshake negotiates that: by no more than the receive window needs, so
+    /// that small windows stay exact. Source: RFC 7323 §2.2, §2.3 (at most 14 bits).
+    pub fn window_scale(&self) -> Option<u8> {
+        let window = match self.receive_window {
+            Amount::Bytes(bytes) => bytes.as_u64(),
+            Amount::Packets(packets) => packets.saturating_mul(self.mss.as_u64()),
+            Amount::Bdp(_) | Amount::Unlimited => u64::MAX,
+        };
+        let least = (0..14).find(|&scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(14);
+        scales_windows(self.timestamps, window).then_some(least)
+    }
+
+    /// What the options of a SYN take on the wire beyond those of other segments, if they count there [B].
+    pub(crate) fn options_of_syn(&self) -> u16 {
+        let options =
+            options_of_syn(self.recovery.is_selective(), self.timestamps, self.window_scale().is_some());
+        if self.count_options { options } else { 0 }
     }
 
     /// What the timestamps in a segment take on the wire, if they count there [B].

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::process::Command;
 
 use crate::error::{Step, TestbedError};
 use crate::sys;
@@ -33,6 +34,13 @@ impl Namespace {
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         let file = &self.file;
         on_thread(move || sys::enter_network(file).map(|()| work())).step("enter a network namespace")
+    }
+
+    /// Makes `command` start in it.
+    pub fn move_in(&self, command: &mut Command) -> Result<(), TestbedError> {
+        let file = self.file.try_clone().step("share a network namespace")?;
+        sys::start_in_network(command, file);
+        Ok(())
     }
 
     /// Moves this thread into it; sockets that the thread opens from now on belong to the namespace.

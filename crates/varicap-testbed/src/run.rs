@@ -44,6 +44,9 @@ pub struct Options<'a> {
     pub mode: Mode,
     /// Whether this kernel's clock stands still while anybody computes, as that of a guest of [`crate::guest`] does.
     pub is_simulated: bool,
+    /// The controls of modules that [`crate::guest::load`] has loaded: the file that a scenario names, and what it
+    /// registered.
+    pub modules: &'a [(String, String)],
     /// Interval of time series, if they are recorded.
     pub series: Option<Span>,
     /// The maximum number of events in the packet log, if it is kept.
@@ -71,7 +74,8 @@ pub fn run(
     options: Options<'_>,
     go_on: &mut (dyn FnMut(Time) -> bool + Send),
 ) -> Result<Outcome, TestbedError> {
-    let kernel = Kernel::running().step("read the kernel's release")?;
+    let mut kernel = Kernel::running().step("read the kernel's release")?;
+    kernel.modules = options.modules.to_vec();
     let mut plan = Plan::new(network, options.mode, &kernel)?;
     let ratcp = load_ratcp(network)?;
     let sides = Sides::new(network, &plan, options.mode)?;

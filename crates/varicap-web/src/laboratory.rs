@@ -52,8 +52,9 @@ impl Laboratory {
             Request::About {} => {
                 Ok(plain(json!({ "version": env!("CARGO_PKG_VERSION"), "schema": schema() })))
             }
-            Request::File { name, text } => {
-                self.files.insert(name, text.into_bytes().into());
+            Request::File { name, text, bytes } => {
+                let content = if bytes.is_empty() { text.into_bytes() } else { bytes };
+                self.files.insert(name, content.into());
                 Ok(plain(Json::Null))
             }
             Request::Read { text, name, settings } => self.read(&text, &name, &settings).map(plain),
@@ -123,6 +124,7 @@ fn supplied(networks: &[Network]) -> Vec<String> {
 fn control_of(congestion: &Congestion) -> Option<String> {
     match congestion {
         Congestion::Custom(name) => (name != hand::NAME).then(|| name.clone()),
+        Congestion::Module(file) => Some(file.clone()),
         Congestion::Policy(policy) => Some(policy.source().unwrap_or("policy").to_owned()),
         _ => None,
     }

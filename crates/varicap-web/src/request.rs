@@ -12,8 +12,12 @@ pub enum Request {
     File {
         /// Its name, as in a scenario.
         name: String,
-        /// What it holds.
+        /// What it holds, if that is a text.
+        #[serde(default)]
         text: String,
+        /// What it holds, if that is none, such as a capture.
+        #[serde(default)]
+        bytes: Vec<u8>,
     },
     /// Reads a scenario, which the requests that follow are about.
     Read {

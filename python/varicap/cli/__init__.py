@@ -14,7 +14,7 @@ import varicap._core as _core
 from varicap import _interrupt
 from varicap._blas import one_thread
 from varicap._folders import FolderError
-from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.errors import MachineLacksError, NotApplicableError, NotBuiltError
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes, say
 
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ def _run() -> NoReturn:
         fail(f"the run failed: {error}", RUN_FAILED)
     except FolderError as error:
         fail(str(error), USAGE)
+    except NotBuiltError as error:
+        fail(str(error), RUN_FAILED)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), RUN_FAILED)
     sys.exit(OK)

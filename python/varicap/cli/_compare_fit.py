@@ -6,8 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from varicap import units
-from varicap.cli._quantities import quantity, reported
-from varicap.terminal import USAGE, check_folder, draw, echo, fail, folder_name, print_tables, progress_bar, say
+from varicap.cli._quantities import reported
+from varicap.terminal import (
+    USAGE,
+    check_folder,
+    draw,
+    echo,
+    fail,
+    folder_name,
+    print_tables,
+    progress_bar,
+    quantity,
+    say,
+)
 
 
 def compare_fit(

@@ -1,26 +1,11 @@
-"""Quantities in options, parameters of links as options, and what cannot be done with a trace, as messages."""
+"""Parameters of links as options, and what cannot be done with a trace, as messages."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import typer
-
 from varicap.terminal import USAGE, fail
 
 Made = TypeVar("Made")
-
-
-def quantity(option: str, read: Callable[[str], float], text: str) -> float:
-    """The value of an option, such as `"50 ms"` read by ``units.seconds``."""
-    try:
-        return read(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
-
-
-def quantities(option: str, read: Callable[[str], float], text: str) -> list[float]:
-    """Values with commas between them."""
-    return [quantity(option, read, part.strip()) for part in text.split(",")]
 
 
 def reported(make: Callable[[], Made]) -> Made:

@@ -9,9 +9,21 @@ import typer
 
 from varicap import units
 from varicap._files import write_whole
-from varicap.cli._quantities import option, quantity, reported, text
+from varicap.cli._quantities import option, reported, text
 from varicap.cli._trace_reading import read, understood
-from varicap.terminal import LARGEST_SEED, AsJson, Quiet, check_file, console, draw, echo, one_of, say, say_nothing
+from varicap.terminal import (
+    LARGEST_SEED,
+    AsJson,
+    Quiet,
+    check_file,
+    console,
+    draw,
+    echo,
+    one_of,
+    quantity,
+    say,
+    say_nothing,
+)
 
 if TYPE_CHECKING:
     from varicap.traces import Fit, Reading, Trace

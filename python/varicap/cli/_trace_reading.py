@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from varicap import units
-from varicap.cli._quantities import quantity, reported
-from varicap.terminal import one_of, say
+from varicap.cli._quantities import reported
+from varicap.terminal import one_of, quantity, say
 
 if TYPE_CHECKING:
     from varicap.traces import Reading, Trace

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from varicap import units
-from varicap.cli._quantities import quantity, reported
-from varicap.terminal import AsJson, Quiet, check_file, echo, say
+from varicap.cli._quantities import reported
+from varicap.terminal import AsJson, Quiet, check_file, echo, quantity, say
 
 
 def trains(

@@ -12,7 +12,6 @@ import typer
 
 import varicap._core as _core
 from varicap import _interrupt
-from varicap.cli._quantities import quantity
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import InterruptedRuns, StoppedRunsError
@@ -41,6 +40,7 @@ from varicap.terminal import (
     overrides,
     print_tables,
     progress_bar,
+    quantity,
     say,
     say_nothing,
     share_of,
@@ -92,6 +92,15 @@ KernelName = Annotated[
         show_default="the newest",
     ),
 ]
+Modules = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--module",
+        metavar="FILE",
+        help="The kernel engine: build this control in C, which flows name, and load it in guests; may be given again.",
+        show_default=False,
+    ),
+]
 KernelMode = Annotated[
     Kernel | None,
     typer.Option(
@@ -114,6 +123,7 @@ def run(
     kernel: KernelMode = None,
     clock: KernelClock = None,
     kernel_name: KernelName = None,
+    module: Modules = None,
     seeds: Annotated[
         int | None,
         typer.Option(min=1, max=MOST_RUNS, help="Replications (default: what the scenario says; in real time 1)."),
@@ -197,6 +207,7 @@ def run(
                 kernel=kernel.value if kernel is not None and engine is Engine.kernel else None,
                 clock=clock.value if clock is not None and engine is Engine.kernel else None,
                 kernel_name=kernel_name if engine is Engine.kernel else None,
+                modules=module if engine is Engine.kernel else None,
                 seeds=seeds,
                 seed=seed,
                 precision=share,
@@ -363,6 +374,7 @@ def compare(
     kernel: KernelMode = None,
     clock: KernelClock = None,
     kernel_name: KernelName = None,
+    module: Modules = None,
     set_: SetValue = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the plot (default: varicap-out/NAME).")
@@ -419,6 +431,7 @@ def compare(
             kernel=None if kernel is None else kernel.value,
             clock=None if clock is None else clock.value,
             kernel_name=kernel_name,
+            modules=module,
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,
@@ -457,6 +470,7 @@ def replay(
     manifest: Annotated[
         Path, typer.Argument(metavar="MANIFEST", help="A manifest.json of `varicap run -o`.", show_default=False)
     ],
+    module: Modules = None,
     as_json: AsJson = False,
     max_memory: MaxMemory = MAX_MEMORY,
     max_time: MaxTime = MAX_TIME,
@@ -469,7 +483,9 @@ def replay(
 
     try:
         with progress_bar(str(manifest), quiet) as progress:
-            repeated = repeat(manifest, jobs=jobs, max_memory=max_memory, max_time=max_time, progress=progress)
+            repeated = repeat(
+                manifest, modules=module, jobs=jobs, max_memory=max_memory, max_time=max_time, progress=progress
+            )
     except ManifestError as error:
         fail(str(error), USAGE)
     if as_json:

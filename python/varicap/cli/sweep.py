@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import varicap._core as _core
+from varicap.cli.run import Clock, KernelClock, KernelMode, KernelName, Modules
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import InterruptedSweep
@@ -55,6 +56,7 @@ class Engine(StrEnum):
 
     sim = "sim"
     model = "model"
+    kernel = "kernel"
 
 
 _MOST_ROWS = 100
@@ -75,7 +77,13 @@ def sweep(
         list[str] | None,
         typer.Option(metavar="PATH=V1,V2,…", help="Values of a key, or a range LOW..HIGH; may be given again."),
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="What answers: simulations, or models without runs.")] = Engine.sim,
+    engine: Annotated[
+        Engine, typer.Option(help="What answers: simulations, models without runs, or Linux in simulated time.")
+    ] = Engine.sim,
+    kernel: KernelMode = None,
+    clock: KernelClock = None,
+    kernel_name: KernelName = None,
+    module: Modules = None,
     design: Annotated[str, typer.Option(help="How axes combine: product, zip, latin, sobol.")] = "product",
     points: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="Points of latin and sobol designs.")] = None,
     seeds: Annotated[
@@ -114,6 +122,12 @@ def sweep(
         _ask_models(scenario, over or [], _design(design), points, seed, output, as_json, quiet)
         return
     check_folder(folder)
+    if clock is Clock.real:
+        raise typer.BadParameter("a sweep has the kernel in simulated time only", param_hint="--clock")
+    of_kernel: dict[str, Any] = {}
+    if engine is Engine.kernel:
+        mode = None if kernel is None else kernel.value
+        of_kernel = {"kernel": mode, "kernel_name": kernel_name, "modules": module}
     try:
         axes = [study.Axis.read(text) for text in over or []]
         _load_meanwhile("scipy.special", *(["varicap.report.sweep"] if drawn else []))
@@ -125,6 +139,8 @@ def sweep(
             done = study.sweep(
                 scenario,
                 axes,
+                engine="kernel" if engine is Engine.kernel else "sim",
+                **of_kernel,
                 design=_design(design),
                 count=points,
                 seeds=seeds,

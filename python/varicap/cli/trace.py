@@ -11,7 +11,7 @@ import typer
 
 from varicap import units
 from varicap._files import write_whole
-from varicap.cli._quantities import option, quantities, quantity, reported, text
+from varicap.cli._quantities import option, reported, text
 from varicap.cli._trace_fit import fit
 from varicap.cli._trace_reading import read, understood, with_reading
 from varicap.cli._trace_trains import trains
@@ -24,6 +24,8 @@ from varicap.terminal import (
     draw,
     echo,
     one_of,
+    quantities,
+    quantity,
     say,
     say_nothing,
 )

@@ -15,18 +15,16 @@
 'passed'
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from varicap._core import Budget, LimitError, tcp_settings
-from varicap._files import UnreadableError, read_whole
-from varicap._limits import MAX_MEMORY, MAX_TIME
 from varicap.dialogue.outcome import Dialogue, Row, Verdict
 from varicap.dialogue.parse import parse
 from varicap.dialogue.play import play
 from varicap.dialogue.script import MOST_OF_A_SCRIPT, Lack, ScriptError
+from varicap.interface import MAX_MEMORY, MAX_TIME, Budget, LimitError, UnreadableError, read_whole
+from varicap.tcp import settings
 from varicap.units import seconds
 
 __all__ = ["Dialogue", "Lack", "Row", "ScriptError", "Verdict", "dialogue"]
@@ -67,7 +65,7 @@ def dialogue(
     if control is not None:
         tcp["control"] = control
     # Said, since habits of a stack come after what a script sets.
-    tcp["stack"] = json.loads(tcp_settings())["stack"] if stack is None else stack
+    tcp["stack"] = settings()["stack"] if stack is None else stack
     tolerance_s = None if tolerance is None else seconds(tolerance)
     name, folder = "script", Path.cwd()
     if path is not None:

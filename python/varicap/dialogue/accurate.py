@@ -6,8 +6,8 @@ The counts themselves, and what follows from them, are those of the simulated ha
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from varicap._core import Segment
 from varicap.dialogue.script import Packet
+from varicap.tcp import Segment
 
 FIRST_CE_COUNT = 5
 """Packets that are counted as marked before any has come (§3.2.1)."""

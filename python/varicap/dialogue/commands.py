@@ -1,6 +1,5 @@
 """Settings that a script's shell commands ask for. Commands are read, never executed."""
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -9,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from varicap import units
-from varicap._core import ScenarioError, Sender, stacks, tcp_settings
-from varicap._files import UnreadableError, read_whole
 from varicap.dialogue.script import MOST_OF_A_SCRIPT, LacksError
+from varicap.interface import ScenarioError, UnreadableError, read_whole
+from varicap.tcp import Sender, settings, stacks
 
 _LONGEST = 100_000
 _DEEPEST = 3
@@ -58,6 +57,8 @@ class Host:
     """As ``tcp_min_tso_segs``."""
     buffer: int | None = None
     """Receive buffer [B], once the script or the user has set one; until then it is unlimited."""
+    first_buffer: int = 131_072
+    """What ``tcp_rmem`` lets a receive buffer begin with, as ``SO_RCVBUF`` is read under Linux [B]."""
     synack_retries: int = 5
     """As ``tcp_synack_retries``."""
     most_buffer: int = 6 * 1024 * 1024
@@ -127,7 +128,7 @@ def merged(setup: Setup, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def nagle(tcp: Mapping[str, Any]) -> str:
     """Which short segments wait at a socket without ``TCP_NODELAY``, for the stack that `tcp` names."""
-    settled = json.loads(tcp_settings(**{key: value for key, value in tcp.items() if key != "control"}))
+    settled = settings(**{key: value for key, value in tcp.items() if key != "control"})
     return "minshall" if settled["stack"] == "linux" else str(settled["nagle"])
 
 
@@ -153,7 +154,7 @@ def is_linux(tcp: Mapping[str, Any]) -> bool:
 
 def behaviours(tcp: Mapping[str, Any]) -> frozenset[str]:
     """The behaviour that a connection with the settings `tcp` has, of what scripts ask for by a setting."""
-    settled = json.loads(tcp_settings(**{key: value for key, value in tcp.items() if key != "control"}))
+    settled = settings(**{key: value for key, value in tcp.items() if key != "control"})
     found = {D_SACK} if settled["dsack"] else set()
     if recovery_of(settled) == "rack":
         # Linux has taken FACK's place by RACK.
@@ -205,8 +206,7 @@ def _given_ecn(given: Any) -> tuple[int, int, bool | None]:
 
 def habits(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the stack does that was given, if one was; they come after what the script sets."""
-    known: dict[str, Any] = json.loads(stacks()).get(str(given.get("stack")), {})
-    return known
+    return stacks().get(str(given.get("stack")), {})
 
 
 def with_stack(setup: Setup, given: Mapping[str, Any]) -> None:
@@ -271,7 +271,10 @@ def _synack_retries(setup: Setup, text: str) -> None:
 
 
 def _receive_buffers(setup: Setup, text: str) -> None:
-    setup.host.most_buffer = int(text.split()[-1])
+    sizes = [int(word) for word in text.split()]
+    setup.host.most_buffer = sizes[-1]
+    if len(sizes) > 1:
+        setup.host.first_buffer = sizes[1]
 
 
 def control(setup: Setup, name: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
 
-from varicap._printable import PrintableError
+from varicap.interface import PrintableError
 
 MOST_OF_A_SCRIPT = 16_000_000
 """The longest file that is read [B]."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from varicap._core import left
 from varicap.dialogue.script import ScriptError
+from varicap.interface import left
 
 _KINDS = re.compile(
     r"""

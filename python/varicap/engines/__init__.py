@@ -5,12 +5,10 @@ starts threads.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, overload
-
-from varicap.engines.limits import MAX_MEMORY, MAX_TIME
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overload
 
 if TYPE_CHECKING:
     from varicap import policies
@@ -30,87 +28,55 @@ ENGINES: tuple[Engine, ...] = ("sim", "model", "kernel")
 """Each is a module with a function `run`."""
 
 
+class RunOptions(TypedDict, total=False):
+    """What a run may be asked; `varicap.engines.sim.run` and `varicap.engines.kernel.run` explain it."""
+
+    seeds: int | None
+    seed: int | None
+    precision: float | None
+    max_seeds: int
+    overrides: "Mapping[str, str] | Iterable[tuple[str, str]]"
+    series: "Which | None"
+    packets: "Which | None"
+    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None"
+    queues: "Mapping[str, MakeQueue] | None"
+    kernel: Literal["classic", "stock"] | None
+    clock: Literal["simulated", "real"] | None
+    kernel_name: str | None
+    modules: Sequence[str | Path] | None
+    jobs: int | None
+    max_memory: str | None
+    max_time: str | None
+    progress: "Progress | None"
+    live: "Watch | None"
+    folder: str | Path | None
+    notify: Callable[[str], None]
+
+
+OF_KERNEL = ("kernel", "clock", "kernel_name", "modules")
+"""Options of the kernel engine alone."""
+
+
 @overload
 def run(
     scenario: "AnyScenario",
     *,
     engine: Literal["sim", "kernel"] = "sim",
-    seeds: int | None = ...,
-    seed: int | None = ...,
-    precision: float | None = ...,
-    max_seeds: int = ...,
-    overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = ...,
-    series: "Which | None" = ...,
-    packets: "Which | None" = ...,
-    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = ...,
-    queues: "Mapping[str, MakeQueue] | None" = ...,
-    kernel: Literal["classic", "stock"] | None = ...,
-    clock: Literal["simulated", "real"] | None = ...,
-    kernel_name: str | None = ...,
-    jobs: int | None = ...,
-    max_memory: str | None = ...,
-    max_time: str | None = ...,
-    progress: "Progress | None" = ...,
-    live: "Watch | None" = ...,
-    folder: str | Path | None = ...,
     save: bool = ...,
-    notify: Callable[[str], None] = ...,
+    **options: Unpack[RunOptions],
 ) -> "Result": ...
 @overload
 def run(
-    scenario: "AnyScenario",
-    *,
-    engine: Literal["model"],
-    seeds: int | None = ...,
-    seed: int | None = ...,
-    precision: float | None = ...,
-    max_seeds: int = ...,
-    overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = ...,
-    series: "Which | None" = ...,
-    packets: "Which | None" = ...,
-    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = ...,
-    queues: "Mapping[str, MakeQueue] | None" = ...,
-    kernel: Literal["classic", "stock"] | None = ...,
-    clock: Literal["simulated", "real"] | None = ...,
-    kernel_name: str | None = ...,
-    jobs: int | None = ...,
-    max_memory: str | None = ...,
-    max_time: str | None = ...,
-    progress: "Progress | None" = ...,
-    live: "Watch | None" = ...,
-    folder: str | Path | None = ...,
-    save: bool = ...,
-    notify: Callable[[str], None] = ...,
+    scenario: "AnyScenario", *, engine: Literal["model"], save: bool = ..., **options: Unpack[RunOptions]
 ) -> "ModelResult": ...
 def run(
-    scenario: "AnyScenario",
-    *,
-    engine: Engine = "sim",
-    seeds: int | None = None,
-    seed: int | None = None,
-    precision: float | None = None,
-    max_seeds: int = 1000,
-    overrides: "Mapping[str, str] | Iterable[tuple[str, str]]" = (),
-    series: "Which | None" = None,
-    packets: "Which | None" = None,
-    controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = None,
-    queues: "Mapping[str, MakeQueue] | None" = None,
-    kernel: Literal["classic", "stock"] | None = None,
-    clock: Literal["simulated", "real"] | None = None,
-    kernel_name: str | None = None,
-    jobs: int | None = None,
-    max_memory: str | None = MAX_MEMORY,
-    max_time: str | None = MAX_TIME,
-    progress: "Progress | None" = None,
-    live: "Watch | None" = None,
-    folder: str | Path | None = None,
-    save: bool = True,
-    notify: Callable[[str], None] = warnings.warn,
+    scenario: "AnyScenario", *, engine: Engine = "sim", save: bool = True, **options: Unpack[RunOptions]
 ) -> "Result | ModelResult":
     """Answer a scenario.
 
-    ``sim`` simulates it and takes all options but `kernel`, `clock` and `kernel_name`; `varicap.engines.sim.run`
-    explains them.  ``model`` picks the analysis whose assumptions hold; of the options it uses `overrides` only.
+    ``sim`` simulates it and takes all options but `kernel`, `clock`, `kernel_name` and `modules`;
+    `varicap.engines.sim.run` explains them.  ``model`` picks the analysis whose assumptions hold; of the options it
+    uses `overrides` only.
     ``kernel`` runs Linux's TCP over the same links, in simulated or real time, and takes the options of
     `varicap.engines.kernel.run`.  Raises
     `NotApplicableError` where an engine cannot answer this scenario, `MachineLacksError` where this machine cannot run
@@ -126,22 +92,21 @@ def run(
     >>> run("examples/fixed.toml", engine="model").summary["flows"][0]["model"]
     'sawtooth'
     """
-    of_kernel = {"kernel": kernel, "clock": clock, "kernel_name": kernel_name}
-    left_out = ("scenario", "engine", "save", *of_kernel)
-    options = {name: value for name, value in locals().items() if name not in ("of_kernel", "left_out", *left_out)}
     if engine not in ENGINES:
         raise ValueError(f"the engine is one of {', '.join(ENGINES)}, not {engine!r}")
-    for name, value in of_kernel.items():
-        if value is not None:
-            if engine != "kernel":
-                raise ValueError(f"`{name}` is for engine='kernel', not {engine!r}")
-            options[name] = value
-    answered: Result | ModelResult = import_module(f"varicap.engines.{engine}").run(scenario, **options)
+    for name, value in options.items():
+        if name not in RunOptions.__annotations__:
+            raise TypeError(f"run() got an unexpected keyword argument {name!r}")
+        if name in OF_KERNEL and value is not None and engine != "kernel":
+            raise ValueError(f"`{name}` is for engine='kernel', not {engine!r}")
+    taken = {name: value for name, value in options.items() if engine == "kernel" or name not in OF_KERNEL}
+    answered: Result | ModelResult = import_module(f"varicap.engines.{engine}").run(scenario, **taken)
+    folder = options.get("folder")
     if folder is not None and save:
         answered.save(folder)
         # Models keep no runs: those that are there are of another call.
         if (request := getattr(answered, "request", None)) is not None:
             from varicap.results.unfinished import discard
 
-            discard(Path(folder), request, notify)
+            discard(Path(folder), request, options.get("notify", warnings.warn))
     return answered

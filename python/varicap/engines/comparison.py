@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import varicap._core as _core
@@ -83,6 +84,7 @@ def compare(
     kernel: Literal["classic", "stock"] | None = None,
     clock: Literal["simulated", "real"] | None = None,
     kernel_name: str | None = None,
+    modules: Sequence[str | Path] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -94,9 +96,9 @@ def compare(
     ``custom = "bbr"``, exists in the kernel only.
 
     `kernel` says how much of itself the kernel keeps, by default what fits the stacks of the flows (see
-    `varicap.engines.kernel`), `clock` and `kernel_name` in which time and which kernel; in simulated time it runs the
-    same `seeds` as the simulator, in real time one.  `max_memory` and `max_time` limit each engine that runs packets:
-    `LimitError`.
+    `varicap.engines.kernel`), `clock` and `kernel_name` in which time and which kernel, with which `modules`; in
+    simulated time it runs the same `seeds` as the simulator, in real time one.  `max_memory` and `max_time` limit each
+    engine that runs packets: `LimitError`.
 
     >>> both = compare("examples/fixed.toml", only=("sim", "model"), seeds=2, overrides={"duration": "30 s"})
     >>> [row["flow"] for row in both.to_dict()["differences"]]
@@ -112,6 +114,7 @@ def compare(
             "kernel": kernel,
             "clock": clock,
             "kernel_name": kernel_name,
+            "modules": modules,
             "jobs": jobs,
             "progress": progress,
             **limits,

@@ -6,6 +6,7 @@ and what it says goes through pipes.
 """
 
 import hashlib
+import itertools
 import marshal
 import os
 import selectors
@@ -25,6 +26,7 @@ MEMORY = "1G"
 """What a guest has.  It takes from the host what it uses, about 100 MB for a flow at 10 Mb/s."""
 _LOOK_S = 0.2
 """How often the limits are looked at [s]."""
+_CALLS = itertools.count()
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -38,6 +40,7 @@ class Guest:
     def __init__(self, kernel: Kernel, replication: int, request: Request, core: int) -> None:
         """Start it on a `core`: its processes take turns, and to wake another core takes longer than a turn."""
         self.replication = replication
+        self._modules = [name for name, _ in request.get("modules", ())]
         self.core = core
         self.share = 0.0
         self._took_s = 0.0
@@ -97,7 +100,8 @@ class Guest:
         """What it said when it ended without a result."""
         said = os.pread(self._said, 1 << 20, 0).decode(errors="replace").replace("\r", "").strip().splitlines()
         telling = [line for line in said if "panic" in line or "Out of memory" in line or "Killed process" in line]
-        return (telling or said or ["without a word"])[-1].strip()
+        loaded = f"; it had loaded {', '.join(self._modules)}" if telling and self._modules else ""
+        return (telling or said or ["without a word"])[-1].strip() + loaded
 
     def spent(self) -> tuple[float, int]:
         """The processor time that it has taken [s], and its memory [B]."""
@@ -136,7 +140,8 @@ def serve(
     waiting = list(reversed(replications))
     past_s = 0.0
     cores = sorted(os.sched_getaffinity(0))
-    first = os.getpid() % len(cores)  # other commands begin with another core
+    # Other commands, and other calls, begin with another core.
+    first = (os.getpid() + next(_CALLS)) % len(cores)
     cores = cores[first:] + cores[:first]
     guests: dict[int, Guest] = {}
     with selectors.DefaultSelector() as selector:

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeAlias
 import varicap._core as _core
 from varicap import kernels, watch
 from varicap.engines import guests
+from varicap.engines import modules as in_c
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
 from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
@@ -53,6 +54,7 @@ def run(
     kernel: Mode | None = None,
     clock: Clock | None = None,
     kernel_name: str | None = None,
+    modules: Sequence[str | Path] | None = None,
     precision: float | None = None,
     max_seeds: int = 1000,
     overrides: Mapping[str, str] | Iterable[tuple[str, str]] = (),
@@ -75,13 +77,16 @@ def run(
     go `jobs` at a time, each in the kernel called `kernel_name` (by default the newest that was built), and the same
     call gives the same bytes.  In real time runs of the kernel that runs here, by default one, go one after the other;
     the summary's ``fidelity`` says how exactly time was kept, and whether the runs are valid.  In both it says what the
-    kernel does otherwise than the scenario says.  `live` is called with the state of the run (see `varicap.watch`).
-    `packets` logs what the links did to each packet, with the numbers, windows and flags of its real headers.  Runs
-    that would need more than `max_memory` or `max_time`, all together, are refused, and stopped when they do so:
-    `LimitError`, or `varicap.errors.StoppedRunsError` with the result of those that were finished; in simulated time
-    they are the memory and the processor time of all guests.  A `folder` keeps finished runs while others go on, as
-    `varicap.engines.sim.run` says.  Raises `NotApplicableError` with key, value and reason where the kernel cannot do
-    what the scenario says, `MachineLacksError` where this machine cannot run it.
+    kernel does otherwise than the scenario says.  `modules` are congestion controls in C, as Linux's
+    ``net/ipv4/tcp_*.c``, which flows name by their files (``congestion = { module = "my_cc.c" }``): each is built for
+    the kernel and loaded in the guests, in simulated time only.  `live` is called with the state of the run (see
+    `varicap.watch`).  `packets` logs what the links did to each packet, with the numbers, windows and flags of its real
+    headers.  Runs that would need more than `max_memory` or `max_time`, all together, are refused, and stopped when
+    they do so: `LimitError`, or `varicap.errors.StoppedRunsError` with the result of those that were finished; in
+    simulated time they are the memory and the processor time of all guests.  A `folder` keeps finished runs while
+    others go on, as `varicap.engines.sim.run` says.  Raises `NotApplicableError` with key, value and reason where the
+    kernel cannot do what the scenario says, `MachineLacksError` where this machine cannot run it, and
+    `varicap.kernels.KernelBuildError` with what the compiler says of a module.
     """
     if sys.platform != "linux":
         raise MachineLacksError("the kernel engine needs Linux")
@@ -97,8 +102,13 @@ def run(
     if queues:
         raise NotApplicableError("the kernel engine: queues in Python are for the simulator")
     if guest is None:
+        if modules:
+            raise NotApplicableError("the kernel engine: modules are loaded in simulated time only: --clock simulated")
         with _explained():
             _core.kernel_check(loaded, kernel)
+    files = {} if guest is None else in_c.chosen(loaded, modules)
+    brought = in_c.digests(files)
+    loadable = [] if guest is None else in_c.built(files, guest)
     series = loaded.record_series if series is None else series
     packets = loaded.record_packets if packets is None else packets
     budget, limits = _core.Budget(max_memory, max_time), guests.Limits(max_memory, max_time)
@@ -122,15 +132,7 @@ def run(
             if watched is not None:
                 watched((before + share) / total, before + done, total)
 
-        asked = {
-            "scenario": loaded.to_json(),
-            "name": loaded.name,
-            # A guest begins in another folder.
-            "base_dir": os.path.abspath(loaded.base_dir),  # noqa: PTH100 - links stay as they are
-            "seed": base_seed,
-            "mode": kernel,
-            "live": live is not None,
-        }
+        asked = _asked(loaded, base_seed, kernel, loadable, is_live=live is not None)
         recorded = below(series, first + count), below(packets, first + count)
         replications = range(first, first + count)
         if guest is None:
@@ -150,6 +152,7 @@ def run(
             engine="kernel",
             kernel=kernel,
             guest=None if guest is None else GuestKernel(guest.name, guest.release, guest.digest),
+            modules=brought,
             files=named,
         )
 
@@ -162,6 +165,49 @@ def run(
         shown(progress, loaded.name) as watched,
     ):
         return replicate(batch, wanted, precision, max_seeds, made, workers, kept)
+
+
+def replications(
+    scenario: _core.Scenario,
+    guest: kernels.Kernel,
+    which: range,
+    *,
+    seed: int,
+    mode: Mode,
+    modules: Mapping[str, Path],
+    look: Callable[[float, int], None],
+) -> _core.Results:
+    """Run some replications in guests, one after the other; `modules` are their files by what the scenario calls them.
+
+    `look` is given what a guest has taken, as by `guests.serve`, and may raise.  Raises ``RunError`` if a packet was
+    lost outside the links.
+    """
+    asked = _asked(scenario, seed, mode, in_c.built(modules, guest), is_live=False)
+    found = _collected(scenario, len(which), _in_guests(guest, asked, which, (0, 0), 1, look), _nobody, None, None)
+    fidelity = json.loads(found.summary())["fidelity"]
+    if not fidelity["valid"]:
+        raise _core.RunError(f"the kernel's run is not valid: {'; '.join(fidelity['faults'])}")
+    return found
+
+
+def _nobody(_share: float, _done: int) -> None:
+    """Hears how far runs are, and does nothing."""
+
+
+def _asked(
+    scenario: _core.Scenario, seed: int, mode: Mode, modules: list[tuple[str, str]], *, is_live: bool
+) -> dict[str, Any]:
+    """What whoever runs a replication is told of a scenario."""
+    return {
+        "scenario": scenario.to_json(),
+        "name": scenario.name,
+        # A guest begins in another folder.
+        "base_dir": os.path.abspath(scenario.base_dir),  # noqa: PTH100 - links stay as they are
+        "seed": seed,
+        "mode": mode,
+        "modules": modules,
+        "live": is_live,
+    }
 
 
 def _guest(clock: Clock | None, name: str | None) -> kernels.Kernel | None:

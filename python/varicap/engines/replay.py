@@ -1,6 +1,7 @@
 """Repeat a run from its manifest, and compare every value."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import varicap._core as _core
+from varicap._files import sha256
 from varicap.engines import run
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
@@ -43,6 +45,7 @@ class Replay:
 def replay(
     manifest: str | Path,
     *,
+    modules: Sequence[str | Path] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -50,11 +53,12 @@ def replay(
 ) -> Replay:
     """Run what a manifest describes again, and say of each table whether it is identical.
 
+    `modules` are the sources of congestion controls in C that the run loaded, which have to be what they were.
     Runs that need more than `max_memory` or `max_time` are refused or stopped: `LimitError`.
     """
     path = Path(manifest)
     recorded = _read(path)
-    options = _kernel(path, recorded)
+    options = {**_kernel(path, recorded), **_modules(path, recorded, modules)}
     with with_traces_beside(path, recorded) as (written, base_dir):
         try:
             scenario = load(written, base_dir=base_dir)
@@ -89,12 +93,36 @@ def _kernel(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
     guest = recorded["guest"]
     what = f"it ran in the kernel {guest['name']} ({guest['release']}, {guest['digest'][:12]})"
     try:
-        there = kernels.find(guest["name"])
+        same = f"{guest['name']}-{guest['digest']}"
+        there = kernels.find(same if any(each.folder.name == same for each in kernels.installed()) else guest["name"])
     except MachineLacksError as error:
         raise ManifestError(f"{path}: {what}: {error}") from None
     if there.digest != guest["digest"]:
         raise ManifestError(f"{path}: {what}; here {there.name} is another one ({there.release}, {there.digest[:12]})")
-    return {"engine": "kernel", "kernel": recorded["kernel"], "clock": "simulated", "kernel_name": there.name}
+    return {"engine": "kernel", "kernel": recorded["kernel"], "clock": "simulated", "kernel_name": there.folder.name}
+
+
+def _modules(path: Path, recorded: dict[str, Any], given: Sequence[str | Path] | None) -> dict[str, Any]:
+    """The option of a run that loaded controls in C, whose sources are as they were."""
+    known: dict[str, str] = recorded.get("modules") or {}
+    if not known:
+        if given:
+            raise ManifestError(f"{path}: it loaded no module, so that there is none to give")
+        return {}
+    names = {Path(file).name: file for file in given or ()}
+    for name, digest in known.items():
+        file = names.get(Path(name).name)
+        if file is None:
+            raise ManifestError(
+                f"{path}: it loaded {name}, which a manifest does not hold: give it with --module {name}"
+            )
+        try:
+            there = sha256(file)
+        except OSError as error:
+            raise ManifestError(f"{file}: {error.strerror}") from None
+        if there != digest:
+            raise ManifestError(f"{path}: {file} is not the {name} that it loaded ({digest[:12]}; here {there[:12]})")
+    return {"modules": list(given or ())}
 
 
 def _compared(file: str, rows: pa.Table | None, digests: dict[str, Any]) -> Comparison:

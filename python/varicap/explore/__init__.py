@@ -5,29 +5,25 @@ The page is one file, in which the simulator is a WebAssembly module; it asks fo
 
 import base64
 import json
-import os
 import secrets
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from threading import BoundedSemaphore, Thread
 from typing import Any, NamedTuple
-from unicodedata import category
-from urllib.parse import quote
 
-import varicap._core as _core
-from varicap._files import MOST_HANDED_OVER, UnreadableError, read_scenario, read_whole
 from varicap.engines.scenarios import load
 from varicap.errors import MachineLacksError
+from varicap.interface import ScenarioError, UnreadableError, read_scenario, read_whole
+from varicap.laboratory import is_file_name as is_file_name
+from varicap.laboratory import link as link
+from varicap.laboratory import page as page
+from varicap.laboratory import plain
 from varicap.traces.files import MOST_BYTES
 
 _HOST = "127.0.0.1"
-_MOST_LETTERS = 500_000  # that browsers take in an address
 _OWN_NAMES = (_HOST, "localhost")
 _MOST_CONNECTIONS = 32
 _HEADERS = {
@@ -40,42 +36,8 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-_MOST_FILES = 64  # that the page takes from an address
-_MOST_NAME = 200
-_SEPARATORS = frozenset('\\:*?"<>|')
-"""Letters of no file's name: separators of other systems, and what these keep for themselves."""
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Kinds of letters that a reader does not see."""
-
-
-def _built() -> Traversable:
-    return files("varicap.explore") / "page" / "index.html"
-
-
-def page() -> str:
-    """The page as it was built; raises `MachineLacksError` if it was not."""
-    built = _built()
-    if not built.is_file():
-        raise MachineLacksError(
-            "this installation has no page for browsers: `make web` builds it, in a clone of varicap"
-        )
-    return built.read_text(encoding="utf-8")
-
-
-def is_file_name(name: str) -> bool:
-    r"""Whether a text names a file beside a scenario or in a folder below it, as those of a link and of the page must.
-
-    The rule of `isFileName` in the page's ``state.ts``.
-
-    >>> [is_file_name(name) for name in ("traces/lte.down", "../lte.down", "/etc/passwd", "a\nb")]
-    [True, False, False, False]
-    """
-    return (
-        len(name) <= _MOST_NAME
-        and not any(letter in _SEPARATORS or category(letter) in _UNSEEN for letter in name)
-        # Windows takes `.. ` for `..`.
-        and all(part and part[-1] not in ". " for part in name.split("/"))
-    )
+_NO_TEXT = "data:application/octet-stream;base64,"
+"""As ``NO_TEXT`` of the page's ``state.ts``."""
 
 
 def read(file: Path) -> tuple[str, dict[str, str]]:
@@ -103,7 +65,7 @@ def named(file: Path) -> Named:
     """The files that a scenario file names; none if it has mistakes."""
     try:
         scenario = load(file)
-    except _core.ScenarioError:
+    except ScenarioError:
         return Named({}, {})
     policies = {name for _, name, *_ in scenario.policy_files()}
     files = scenario.trace_files()
@@ -121,58 +83,36 @@ def read_text(name: str, path: Path) -> str:
             "no other traces: copy it there"
         )
     try:
-        return read_whole(path, MOST_BYTES).decode()
-    except UnicodeDecodeError:
-        raise UnreadableError(f"{name} is not a text, and the laboratory in a browser takes texts only") from None
+        return as_text(read_whole(path, MOST_BYTES))
     except UnreadableError as error:
         raise UnreadableError(f"{name}: {error}") from None
 
 
+def as_text(content: bytes) -> str:
+    """What a page is handed of a file: its text or, of one that is none, such as a capture, a data URL."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return _NO_TEXT + base64.b64encode(content).decode()
+
+
+def as_bytes(text: str) -> bytes:
+    """The inverse of `as_text`.
+
+    Raises:
+        ValueError: it is no text that a file can have.
+    """
+    if text.startswith(_NO_TEXT):
+        return base64.b64decode(text.removeprefix(_NO_TEXT), validate=True)
+    return text.encode()
+
+
 def with_scenario(page: str, text: str, name: str, traces: dict[str, str]) -> str:
     """The page as it opens a scenario: its text, the name of its file, and the files that it names with their texts."""
-    handed = json.dumps({"text": text, "file": _plain(name), "files": traces})
+    handed = json.dumps({"text": text, "file": plain(name), "files": traces})
     # Whatever the texts contain, they do not end the script.
     script = f"<script>window.varicapScenario = {handed.replace('<', chr(92) + 'u003c')};</script>"
     return page.replace("</head>", f"{script}</head>", 1)
-
-
-def seen_from(folder: Path) -> str | None:
-    """The address of the page as a file in `folder` names it; None if it was not built."""
-    built = _built()
-    if not isinstance(built, Path) or not built.is_file():
-        return None
-    try:
-        return quote(Path(os.path.relpath(built.resolve(), folder.resolve())).as_posix())
-    except ValueError:  # another drive
-        return built.resolve().as_uri()
-
-
-def link(address: str, text: str, traces: Mapping[str, str], name: str = "scenario.toml") -> str:
-    """The address that opens a scenario in the page at `address`: its text, and the files that it names with theirs.
-
-    The `name` of its own file says its format.
-
-    Files are left out if an address has no room for them, or their names lead elsewhere; the page then asks for them.
-    """
-    state = {"mode": "text", "text": text, "file": _plain(name)}
-    traces = {name: text for name, text in traces.items() if is_file_name(name)}
-    if len(traces) <= _MOST_FILES and sum(len(each) for each in traces.values()) <= MOST_HANDED_OVER:
-        whole = _letters({**state, "files": traces})
-        if len(whole) <= _MOST_LETTERS:
-            return f"{address}#s={whole}"
-    return f"{address}#s={_letters(state)}"
-
-
-def _plain(name: str) -> str:
-    """The name of a scenario's file; one that no link may have gives way to one of its format."""
-    return name if is_file_name(name) else f"scenario{Path(name).suffix if Path(name).suffix == '.json' else '.toml'}"
-
-
-def _letters(state: Mapping[str, object]) -> str:
-    """The inverse of what the page reads behind ``#s=``."""
-    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    content = deflate.compress(json.dumps(state, ensure_ascii=False).encode()) + deflate.flush()
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
 class _Server(ThreadingHTTPServer):

@@ -13,8 +13,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-import varicap._core as _core
 from varicap.engines.scenarios import AnyScenario, load, load_reactive_tables
+from varicap.interface import Episodes, Scenario
 
 Observations: TypeAlias = NDArray[np.float32]
 Rewards: TypeAlias = NDArray[np.float64]
@@ -117,7 +117,7 @@ class Task:
         """By how much an action of 1 moves a capacity [b/s]."""
         return 0.0
 
-    def prepared(self, scenario: _core.Scenario) -> _core.Scenario:
+    def prepared(self, scenario: Scenario) -> Scenario:
         """The scenario, in which an environment acts."""
         return scenario
 
@@ -132,13 +132,13 @@ class Task:
 
     def episodes(
         self, scenarios: AnyScenario | Sequence[AnyScenario], duration: str | None, count: int, threads: int
-    ) -> _core.Episodes:
+    ) -> Episodes:
         """Places for `count` episodes at a time, each in one of `scenarios`, drawn by its seed."""
         several: list[Any] = list(scenarios) if isinstance(scenarios, list | tuple) else [scenarios]
         overrides = {} if duration is None else {"duration": duration}
         loaded = [self.prepared(load(scenario, overrides)) for scenario in several]
         weights = tuple(asdict(self.reward).values()) if not callable(self.reward) else (0.0, 0.0, 0.0)
-        return _core.Episodes(
+        return Episodes(
             loaded, self.kind, self.name, weights=weights, step_bps=self.step_bps, count=count, threads=threads
         )
 
@@ -156,7 +156,7 @@ class FlowTask(Task):
     step: float = 0.25
     history: int = 1
 
-    def prepared(self, scenario: _core.Scenario) -> _core.Scenario:
+    def prepared(self, scenario: Scenario) -> Scenario:
         """The scenario whose flows have a policy without a file."""
         table: dict[str, Any] = json.loads(scenario.to_json())["flows"]
         chosen = self.flows
@@ -187,7 +187,7 @@ class AdviceTask(Task):
         """The flow group."""
         return self.flow or ""
 
-    def prepared(self, scenario: _core.Scenario) -> _core.Scenario:
+    def prepared(self, scenario: Scenario) -> Scenario:
         """The scenario whose feedback has the interval of the environment."""
         table: dict[str, Any] = json.loads(scenario.to_json())["flows"]
         if self.flow not in table:
@@ -225,7 +225,7 @@ class LinkTask(Task):
         return np.asarray(actions, np.float32) - 1.0
 
 
-def reactive_links(scenario: _core.Scenario) -> list[str]:
+def reactive_links(scenario: Scenario) -> list[str]:
     """The names of the load-reactive links of a scenario."""
     tables = load_reactive_tables(json.loads(scenario.to_json()))
     named = {entry["path"]: entry["name"] for network in json.loads(scenario.facts()) for entry in network["links"]}

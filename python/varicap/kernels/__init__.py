@@ -6,11 +6,13 @@ next timer when nothing can run.  Built kernels lie in the user's cache; they ar
 
 from varicap.kernels.builder import build
 from varicap.kernels.errors import KernelBuildError, NoKernelError
-from varicap.kernels.modules import module
-from varicap.kernels.store import BUILDS, Kernel, find, home, installed, is_simulated, remove
+from varicap.kernels.modules import MOST_SOURCE, module
+from varicap.kernels.store import BUILDS, PACKAGE, Kernel, find, home, installed, is_simulated, remove
 
 __all__ = [
     "BUILDS",
+    "MOST_SOURCE",
+    "PACKAGE",
     "Kernel",
     "KernelBuildError",
     "NoKernelError",

@@ -1,9 +1,9 @@
-"""Errors of kernels in simulated time."""
+"""What may go wrong with kernels."""
 
-from varicap.errors import MachineLacksError
+from varicap.errors import MachineLacksError, NotBuiltError
 
 
-class KernelBuildError(RuntimeError):
+class KernelBuildError(NotBuiltError):
     """A kernel, or a module for one, cannot be built; the text says why."""
 
 

@@ -12,7 +12,8 @@ from varicap.kernels.builder import environment
 from varicap.kernels.errors import KernelBuildError
 from varicap.kernels.store import Kernel
 
-_MOST = 10_000_000
+MOST_SOURCE = 10_000_000
+"""Bytes of a module's source."""
 _MOST_LINES = 40
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 # What make and the linker say beside the compiler.
@@ -28,7 +29,7 @@ def module(source: str | Path, kernel: Kernel) -> Path:
     if source.suffix != ".c" or _NAME.fullmatch(source.stem) is None:
         raise KernelBuildError(f"{source}: a module is a file NAME.c, its name of letters, digits, _ and -")
     try:
-        text = read_whole(source, _MOST)
+        text = read_whole(source, MOST_SOURCE)
     except UnreadableError as error:
         raise KernelBuildError(f"{source}: {error}") from None
     name = source.stem.replace("-", "_")
@@ -54,6 +55,6 @@ def _make(source: Path, name: str, folder: Path, kernel: Kernel) -> None:
         raise KernelBuildError(f"{source}: building a module needs make: apt-get install make gcc") from None
     if made.returncode == 0:
         return
-    shown = [line for line in f"{made.stdout}{made.stderr}".splitlines() if not _NOISE.match(line)]
+    shown = [line for line in f"{made.stdout}{made.stderr}".expandtabs().splitlines() if not _NOISE.match(line)]
     lines = "\n".join(shown[:_MOST_LINES]).replace(str(folder / f"{name}.c"), str(source))
     raise KernelBuildError(f"{source}: cannot be built as a module of Linux {kernel.release}\n{lines}")

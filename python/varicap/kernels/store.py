@@ -89,6 +89,9 @@ class Kernel:
             "con=null",
             "ssl=null",
             "quiet",
+            # Before 6.2 the kernel would wait for more randomness than the seed's: for minutes of processor time.
+            "random.trust_bootloader=on",
+            "random.trust_cpu=on",
             f"varicap.seed={seed}",
             f"varicap.parent={os.getpid() if parent is None else parent}",
             *options,
@@ -147,7 +150,10 @@ def write(kernel: Kernel) -> None:
 
 
 def find(name: str | None = None) -> Kernel:
-    """The kernel of that name, or of that name and digest; by default the newest of `PACKAGE`, or of any package."""
+    """The kernel of that name, or of that name and digest; by default the newest of `PACKAGE`, or of any package.
+
+    A version stands for its newest patch: ``6.12`` for ``6.12.117``.
+    """
     known = installed()
     if not known:
         raise NoKernelError(f"no Linux kernel for simulated time has been built here: `{BUILDS}` builds one")
@@ -155,7 +161,9 @@ def find(name: str | None = None) -> Kernel:
         packaged = [kernel for kernel in known if not kernel.origin.startswith("/")]
         chosen = [kernel for kernel in packaged if kernel.origin.startswith(f"{PACKAGE} ")] or packaged or known
     else:
-        chosen = [kernel for kernel in known if name in (kernel.name, kernel.folder.name)]
+        chosen = [kernel for kernel in known if name in (kernel.name, kernel.folder.name)] or [
+            kernel for kernel in known if kernel.name.startswith(f"{name}.")
+        ]
     if not chosen:
         names = sorted({kernel.name for kernel in known})
         raise NoKernelError(f"{unknown('kernel', str(name), names)}; `{BUILDS} --name {name}` builds one")

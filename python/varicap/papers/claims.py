@@ -49,7 +49,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
-from varicap._printable import PrintableError
+from varicap.interface import PrintableError
 from varicap.statistics.verdict import Bounds
 
 Verdict: TypeAlias = Literal["reproduced", "differs", "unsettled"]

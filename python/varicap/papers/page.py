@@ -6,8 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from varicap._files import read_whole
-from varicap._folders import Folder, FolderError, parsed
+from varicap.interface import Folder, FolderError, parsed, read_whole
 from varicap.papers.bar import bar, counts
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.run import Grid

@@ -9,8 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, get_args
 
-import varicap._core as _core
-from varicap._folders import Folder
+from varicap.interface import Folder, __version__
 from varicap.papers.claims import Paper, Verdict
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Judged, judge
@@ -146,6 +145,6 @@ def maker(paper: Paper, figure: str) -> Callable[[Run], Outcome]:
 
 def _draw(outcome: Outcome, path: Path) -> Path:
     image = BytesIO()
-    outcome.draw().savefig(image, format="png", metadata={"Software": f"varicap {_core.__version__}"})
+    outcome.draw().savefig(image, format="png", metadata={"Software": f"varicap {__version__}"})
     with Folder.inner(path.parent, make=True) as folder:
         return folder.write(path.name, image.getvalue())

@@ -33,6 +33,7 @@ _SHAPE = {
     "engine": str,
     "kernel": Maybe(str),
     "guest": Maybe({"name": str, "release": str, "digest": str}),
+    "modules": Maybe(Each(str)),
     "scenario": dict,
     "seed": Whole(0, 2**64 - 1),
     "runs": Whole(1, 2**32 - 1),
@@ -84,6 +85,8 @@ class Request:
     """How much of itself the kernel kept, if it ran the flows."""
     guest: GuestKernel | None = None
     """The kernel, if they went in its simulated time."""
+    modules: tuple[tuple[str, str], ...] = ()
+    """The controls in C that it loaded: what the scenario calls each, and the digest of its source."""
     files: tuple[tuple[str, Path, str], ...] = ()
     """What `small_files` found when the runs began."""
 
@@ -119,6 +122,7 @@ def describe(request: Request, traces: dict[str, Any], tables: dict[str, Any]) -
         "engine": request.engine,
         **({} if request.kernel is None else {"kernel": request.kernel}),
         **({} if request.guest is None else {"guest": asdict(request.guest)}),
+        **({"modules": dict(request.modules)} if request.modules else {}),
         "scenario": json.loads(request.scenario.to_json()),
         "seed": request.seed,
         "runs": request.runs,

@@ -100,6 +100,14 @@ def arrow(columns: "list[_core.Column]") -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
+def plain(columns: "list[_core.Column]") -> "list[_core.Column]":
+    """Columns with names as plain text, which is the same in every table, instead of places in a list of them."""
+    return [
+        (name, unit, said, [values[1][place] for place in values[0].tolist()] if isinstance(values, tuple) else values)
+        for name, unit, said, values in columns
+    ]
+
+
 def _array(values: Any) -> pa.Array:
     # Names with their type: to find it, Arrow would import what it needs for months and days.
     if isinstance(values, tuple):

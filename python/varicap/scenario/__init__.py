@@ -334,6 +334,16 @@ class Custom(Part):
     value: str
 
 
+@dataclass(frozen=True)
+class Module(Part):
+    """One in C for Linux in simulated time, by its file's name; `--module` gives the file."""
+
+    _tag: ClassVar[str] = "module"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
 Congestion: TypeAlias = (
     Literal[
         "reno",
@@ -360,6 +370,7 @@ Congestion: TypeAlias = (
     | Bbr3
     | Policy
     | Custom
+    | Module
 )
 """How much may be in flight."""
 

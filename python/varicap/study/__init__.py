@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import varicap._core as _core
+from varicap import engines
 from varicap._files import sha256
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.precision import more_runs
@@ -39,6 +40,8 @@ from varicap.study.store import Folder
 from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
 
 if TYPE_CHECKING:
+    from varicap.engines.kernel import Clock, Mode
+    from varicap.study.in_guests import Guests
     from varicap.study.models import ModelStudy
 
 __all__ = ["Axis", "Design", "DesignError", "Study", "StudyError", "WorkersError", "points", "sweep"]
@@ -67,7 +70,11 @@ def sweep(
     scenario: AnyScenario,
     over: Mapping[str, Sequence[str] | str] | Sequence[Axis] = ...,
     *,
-    engine: Literal["sim"] = ...,
+    engine: Literal["sim", "kernel"] = ...,
+    kernel: "Mode | None" = ...,
+    clock: "Clock | None" = ...,
+    kernel_name: str | None = ...,
+    modules: Sequence[str | Path] | None = ...,
     design: Design = ...,
     count: int | None = ...,
     seeds: int | None = ...,
@@ -102,7 +109,11 @@ def sweep(
     scenario: AnyScenario,
     over: Mapping[str, Sequence[str] | str] | Sequence[Axis] = (),
     *,
-    engine: Literal["sim", "model"] = "sim",
+    engine: engines.Engine = "sim",
+    kernel: "Mode | None" = None,
+    clock: "Clock | None" = None,
+    kernel_name: str | None = None,
+    modules: Sequence[str | Path] | None = None,
     design: Design = "product",
     count: int | None = None,
     seeds: int | None = None,
@@ -133,6 +144,10 @@ def sweep(
     ends it, with what was finished kept: `LimitError` names the point.  Ctrl-C raises
     `varicap.errors.InterruptedSweep`, a `KeyboardInterrupt`, which reports how many runs are kept, and where.
 
+    With ``engine="kernel"`` Linux's own TCP answers, in the simulated time of the kernel `kernel_name`, under the same
+    random numbers: `kernel` and `modules` are as `varicap.run` explains them.  A run in a guest begins with a boot, and
+    its limits are those of the guest: its processor time and its memory.
+
     With ``engine="model"`` the model engine answers at each point instead, in this process and without runs: the result
     has a `table` with a row for each point and flow, which a `folder` gets as ``models.parquet``.  Of the options it
     uses those that choose points.  Raises `NotApplicableError` if no model fits at any point.
@@ -144,6 +159,8 @@ def sweep(
     >>> [row["flows.reno.tcp.congestion"] for row in study.summary.to_pylist() if row["measure"] == "goodput_bps"]
     ['reno', 'cubic']
     """
+    if engine != "kernel" and any(each is not None for each in (kernel, clock, kernel_name, modules)):
+        raise ValueError(f"`kernel`, `clock`, `kernel_name` and `modules` are for engine='kernel', not {engine!r}")
     base = load(scenario, overrides)
     axes = axes_of(over) if isinstance(over, Mapping) else list(over)
     base_seed = base.seed if seed is None else seed
@@ -156,8 +173,13 @@ def sweep(
         with shown(progress, base.name) as watched:
             answered = solve_all(base, chosen, partial(_at, template), watched)
         return answered if folder is None else save(answered, base, Path(folder))
-    if engine != "sim":
-        raise ValueError(f"the engine of a sweep is sim or model, not {engine!r}")
+    if engine not in engines.ENGINES:
+        raise ValueError(f"the engine of a sweep is one of {', '.join(engines.ENGINES)}, not {engine!r}")
+    guests: Guests | None = None
+    if engine == "kernel":
+        from varicap.study import in_guests
+
+        guests = in_guests.chosen(kernel, clock, kernel_name, modules)
     runs = base.seeds if seeds is None else seeds
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     at_a_time = 1 if on is not None or executor is not None else min(jobs or os.cpu_count() or 1, runs * len(chosen))
@@ -169,12 +191,14 @@ def sweep(
         "points": [dict(point) for point in chosen],
         "seed": base_seed,
         "traces": {name: sha256(path) for name, path in traces.items()},
+        **({} if guests is None else guests.described()),
     }
     digests = tuple(plan["traces"].items())
     wanted = {"seeds": runs, "precision": precision, "max_seeds": max_seeds if precision else None}
 
     def make(spans: tuple[Span, ...]) -> Task:
-        return Task(text, base.base_dir, base_seed, spans, tuple(chosen[span.point] for span in spans), digests, limits)
+        at = tuple(chosen[span.point] for span in spans)
+        return Task(text, base.base_dir, base_seed, spans, at, digests, limits, guests)
 
     with tempfile.TemporaryDirectory() as scratch:
         store = Folder(Path(scratch) if folder is None else Path(folder), chosen, notify)

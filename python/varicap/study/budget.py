@@ -42,9 +42,13 @@ def naming(number: int, point: Point) -> Iterator[None]:
 
 def named(error: _core.LimitError, number: int, point: Point) -> _core.LimitError:
     """The same error with the point at which a limit was exceeded."""
+    return _core.LimitError(f"{where(number, point)}: {error}")
+
+
+def where(number: int, point: Point) -> str:
+    """A point in words."""
     settings = ", ".join(f"{key} = {value}" for key, value in point)
-    where = f"point {number} ({settings})" if settings else f"point {number}"
-    return _core.LimitError(f"{where}: {error}")
+    return f"point {number} ({settings})" if settings else f"point {number}"
 
 
 def check(limits: Limits, number: int, point: Point, scenario: _core.Scenario, at_a_time: int) -> None:

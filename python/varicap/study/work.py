@@ -11,17 +11,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 import varicap._core as _core
 from varicap import policies
 from varicap._files import sha256
 from varicap._printable import PrintableError
+from varicap.errors import NotApplicableError
 from varicap.results.pieces import StudyError
-from varicap.results.summary import KINDS, Point
-from varicap.results.tables import arrow
-from varicap.study.budget import NO_LIMITS, Limits, named
+from varicap.results.summary import KINDS, Point, Tables
+from varicap.results.tables import arrow, plain
+from varicap.study.budget import NO_LIMITS, Limits, named, where
 from varicap.study.store import pack
+
+if TYPE_CHECKING:
+    from varicap.study.in_guests import Guests
 
 
 class WorkersError(PrintableError):
@@ -50,6 +56,8 @@ class Task:
     traces: tuple[tuple[str, str], ...] = ()
     """The digest of each trace of the study, by its name in the scenario."""
     limits: Limits = NO_LIMITS
+    guests: "Guests | None" = None
+    """The kernel that runs them; None is the simulator."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,8 @@ def _go_on(_share: float, _done: int) -> None:
 def run(task: Task) -> Piece:
     """Simulate the runs of a task; it gives the same tables wherever and however often it runs."""
     points = dict(zip((span.point for span in task.spans), task.points, strict=True))
+    if task.guests is not None:
+        return _in_guests(task, task.guests)
     try:
         found, used, busy = _template(task.scenario, task.base_dir).run(
             [(span.point, points[span.point], span.first, span.count) for span in task.spans],
@@ -102,8 +112,39 @@ def run(task: Task) -> Piece:
             raise
         raise named(error, error.point, points[error.point]) from None
     _refuse_other_traces(task, dict(used))
-    tables = {kind: arrow([_plain(column) for column in columns]) for kind, columns in zip(KINDS, found, strict=True)}
+    tables = {kind: arrow(plain(columns)) for kind, columns in zip(KINDS, found, strict=True)}
     return Piece(task.spans, pack(tables), busy)
+
+
+def _in_guests(task: Task, guests: "Guests") -> Piece:
+    """Run a task's runs in guests, one after the other."""
+    from varicap.engines.guests import Limits as OfGuests
+    from varicap.study import in_guests
+
+    template = _template(task.scenario, task.base_dir)
+    tables: list[Tables] = []
+    busy = 0.0
+    for span, point in zip(task.spans, task.points, strict=True):
+        scenario = template.at(point)
+        _refuse_other_traces(task, dict(scenario.trace_files()))
+        try:
+            found, took = in_guests.run(
+                guests,
+                span.point,
+                scenario,
+                range(span.first, span.first + span.count),
+                task.seed,
+                lambda: OfGuests(task.limits.max_memory, task.limits.max_time),
+                lambda: _go_on(0.0, 0),
+            )
+        except _core.LimitError as error:
+            raise named(error, span.point, point) from None
+        except NotApplicableError as error:
+            raise NotApplicableError(f"{where(span.point, point)}: {error}") from None
+        tables.append(found)
+        busy += took
+    joined = {kind: pa.concat_tables([each[kind] for each in tables]) for kind in KINDS}
+    return Piece(task.spans, pack(joined), busy)
 
 
 @lru_cache(maxsize=4)
@@ -125,14 +166,6 @@ def _refuse_other_traces(task: Task, used: Mapping[str, Path]) -> None:
                 f"{path}: the trace is not the one that the study began with; what was finished is kept: "
                 "put the trace back, or choose another folder"
             )
-
-
-def _plain(column: "_core.Column") -> "_core.Column":
-    """A column with names as plain text, which is the same in every piece, instead of places in a list of them."""
-    name, unit, description, values = column
-    if isinstance(values, tuple):
-        values = [values[1][place] for place in values[0].tolist()]
-    return name, unit, description, values
 
 
 def execute(

@@ -147,8 +147,11 @@ def sides_of(clock: linux.Clock | None = None, names: str | Sequence[str] | None
     if not kernels.is_simulated(clock, called[0] if called else None):
         return SIM, real_kernel()
     if len(called) == 2:
-        first, second = (kernels.find(name) for name in called)
-        return Side(first.name, first), Side(second.name, second)
+        first, second = found = [kernels.find(name) for name in called]
+        if first == second:
+            raise ValueError(f"the kernel {first.name} is not compared with itself")
+        keys = [kernel.name if first.name != second.name else kernel.folder.name for kernel in found]
+        return Side(keys[0], first), Side(keys[1], second)
     return SIM, Side(KERNEL, kernels.find(called[0] if called else None))
 
 

@@ -187,7 +187,7 @@ class Simulated(Bench):
                 seed=seed,
                 kernel="stock",
                 clock="simulated",
-                kernel_name=side.kernel.name if side.kernel else None,
+                kernel_name=side.kernel.folder.name if side.kernel else None,
                 packets=packets,
                 jobs=1,
                 progress=heed,

@@ -419,7 +419,7 @@ impl Congestion {
             rounding: Rounding::None,
         };
         match self {
-            Congestion::Custom(_) => None,
+            Congestion::Custom(_) | Congestion::Module(_) => None,
             _ => Some(Controller::new(self, &start)),
         }
     }

@@ -29,6 +29,8 @@ macro_rules! controls {
                 $( $Control $( ($config: $Config) )? $( [$module::$Unit] )? = $name, $doc; )+
                 Custom(name: String) = "custom",
                     "One written in Python, by the name under which it was given to `varicap.run`.";
+                Module(file: String) = "module",
+                    "One in C for Linux in simulated time, by its file's name; `--module` gives the file.";
             }
         }
         varicap_units::choice!(Congestion);
@@ -46,7 +48,7 @@ macro_rules! controls {
             ///
             /// # Panics
             /// If it is [`Congestion::Custom`]: the caller that registered it makes it, and passes it in
-            /// [`Controller::Boxed`].
+            /// [`Controller::Boxed`]. If it is [`Congestion::Module`], which only a kernel can run.
             pub fn new(choice: &Congestion, start: &Start) -> Controller {
                 match choice {
                     $( Congestion::$Control $( ($config) )? => {
@@ -55,6 +57,7 @@ macro_rules! controls {
                     Congestion::Custom(name) => {
                         panic!("the congestion control {name:?} must be handed over in a box")
                     }
+                    Congestion::Module(file) => panic!("{file:?} is a module of a kernel"),
                 }
             }
         }

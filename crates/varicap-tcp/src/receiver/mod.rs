@@ -15,7 +15,7 @@ use crate::config::{LARGEST_WINDOW, SackList, TcpConfig};
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::place::Place;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, Segment, options_of_syn};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, Segment, options_of_syn, scales_windows};
 use accurate::Accurate;
 use closing::Closing;
 use delay::Delay;
@@ -79,7 +79,7 @@ pub struct Receiver {
     /// An acknowledgement echoes the marks of what it acknowledges (RFC 8257 §3.2); CE that was echoed last is DCTCP.CE.
     echo_each_byte: bool,
     selective: bool,
-    count_sack: bool,
+    counts_options: bool,
     sack_list: SackList,
     max_blocks: u8,
     /// Whether duplicates are reported.
@@ -159,7 +159,7 @@ impl Receiver {
             mss: config.mss.as_u64().max(1),
             header: config.header.as_u64().min(u64::from(u16::MAX)) as u16,
             timestamps: config.option_timestamps(),
-            count_sack: config.count_options,
+            counts_options: config.count_options,
             sack_list: config.sack_list,
             delay,
         };
@@ -322,7 +322,9 @@ impl Receiver {
             return 0;
         }
         let before = self.delivered();
+        let fin_at = self.set_fin_aside();
         self.take(now, end, segment);
+        self.ack_at = self.ack_at.min(fin_at);
         if !self.held.is_empty() {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
             self.release(start);
@@ -494,7 +496,7 @@ impl Receiver {
         if std::mem::take(&mut self.syn_due) {
             let agreement = if self.agrees_to_ecn { Flags::ECE } else { Flags::default() };
             segment.flags = segment.flags.with(Flags::SYN).with(agreement);
-            segment.wire_size += options_of_syn(self.timestamps);
+            segment.wire_size += self.options_of_syn();
         }
         if self.echo_congestion {
             segment.flags = segment.flags.with(Flags::ECE);
@@ -502,7 +504,7 @@ impl Receiver {
         }
         if let Some(accurate) = &mut self.accurate
             && accurate.report(segment)
-            && self.count_sack
+            && self.counts_options
         {
             segment.wire_size += OPTION_ACCURATE_ECN;
         }
@@ -511,6 +513,13 @@ impl Receiver {
             self.report(duplicate, segment);
         }
         self.has_extras = self.echo_congestion || self.accurate.is_some() || self.has_closed();
+    }
+
+    /// What the options of the answer to a SYN take beyond those of other segments [B].
+    fn options_of_syn(&self) -> u16 {
+        let timestamps = self.timestamps > 0;
+        let scales = scales_windows(timestamps, self.buffer.into());
+        if self.counts_options { options_of_syn(self.selective, timestamps, scales) } else { 0 }
     }
 
     /// The instant at which a delayed acknowledgement, or the FIN again, is due; [`Time::NEVER`] if neither is.

@@ -3,7 +3,6 @@
 use varicap_units::Time;
 
 use crate::config::{AfterLostSyn, TcpConfig};
-use crate::segment::options_of_syn;
 
 /// Whether the connection is open, and how its SYN fares.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ impl Handshake {
             retrans_stamp: now,
             after_loss: config.after_lost_syn,
             expiries: 0,
-            syn_options: options_of_syn(config.option_timestamps()),
+            syn_options: config.options_of_syn(),
             acknowledges: config.handshake_ack,
             ack_due: false,
         }

@@ -9,7 +9,7 @@ mod timer;
 
 use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_tcp::{
-    AckPolicy, AfterLostSyn, AfterTimeout, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer,
+    AckPolicy, AfterLostSyn, AfterTimeout, Congestion, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer,
 };
 use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes};
@@ -297,6 +297,14 @@ fn congestion(
     kernel: &Kernel,
     notes: &mut Notes,
 ) -> Result<Option<String>, TestbedError> {
+    if let Congestion::Module(file) = &tcp.congestion {
+        let known = kernel.modules.iter().find(|(known, _)| known == file);
+        let why = "a module of Linux is loaded in simulated time only (--clock simulated, in Python clock=\"simulated\"), \
+                   if its file is given: --module FILE (in Python modules=[…])";
+        return known
+            .map(|(_, name)| Some(name.clone()))
+            .ok_or_else(|| unsupported(&key("congestion.module"), file, why));
+    }
     let Some(name) = notes.ask(&key("congestion"), tcp.congestion.name(), &tcp.congestion)? else {
         return Ok(None);
     };
@@ -373,7 +381,8 @@ mod tests {
     use varicap_experiment::Scenario;
 
     pub(super) fn plan_of(tcp: &str, mode: Mode) -> Result<Plan, TestbedError> {
-        let kernel = Kernel { release: (6, 18), controls: vec!["reno".into(), "bbr".into()] };
+        let kernel =
+            Kernel { release: (6, 18), controls: vec!["reno".into(), "bbr".into()], modules: Vec::new() };
         plan_for(&format!("a.tcp = {{ {tcp} }}"), mode, &kernel)
     }
 
@@ -397,7 +406,7 @@ mod tests {
         let link = "[topology.dumbbell.forward]\ncapacity = \"1 Mbit/s\"\ndelay = \"100 ms\"\n";
         let toml = format!("duration = \"1 s\"\n{link}{flows}\n");
         let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
-        let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+        let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()], modules: Vec::new() };
         Plan::new(&network.unwrap(), Mode::Stock, &kernel).err().map(|error| error.to_string())
     }
 
@@ -407,7 +416,7 @@ mod tests {
             let toml =
                 format!("duration = \"1 s\"\n[topology.dumbbell.forward]\nqueue = {queue}\n[flows.a]\n");
             let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
-            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()], modules: Vec::new() };
             Plan::new(&network.unwrap(), Mode::Stock, &kernel).err().map(|error| error.to_string())
         };
         let custom = "{ custom = \"mine\" }";
@@ -427,7 +436,7 @@ mod tests {
                  capacity = {{ load-reactive = {{ minimum = \"0 b/s\"{more} }} }}\n[flows.a]\n"
             );
             let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
-            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()], modules: Vec::new() };
             let plan = Plan::new(&network.unwrap(), Mode::Stock, &kernel);
             plan.err().map(|error| error.to_string()).unwrap_or_default()
         };
@@ -444,7 +453,7 @@ mod tests {
                  [flows.a]\nreservation = {{ rate = \"1 Mbit/s\"{reservation} }}\n"
             );
             let network = Scenario::from_toml(&toml, "test", &[]).unwrap().resolve(&mut |_| unreachable!());
-            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()] };
+            let kernel = Kernel { release: (6, 18), controls: vec!["reno".into()], modules: Vec::new() };
             Plan::new(&network.unwrap(), Mode::Stock, &kernel).err().map(|error| error.to_string())
         };
         assert!(refusal("").unwrap().starts_with("flows.a.reservation.marked_at = source: "));
@@ -477,6 +486,21 @@ mod tests {
         let ecn = refusal("recovery = \"newreno\", ecn = \"accurate\"");
         assert!(ecn.starts_with("flows.a.tcp.ecn = accurate: Linux 6.18 "), "{ecn}");
         assert!(refusal("recovery = \"newreno\", congestion = { custom = \"mine\" }").contains("mine"));
+    }
+
+    #[test]
+    fn a_module_is_the_control_that_it_has_registered() {
+        let plan = |modules: &[(&str, &str)]| {
+            let modules =
+                modules.iter().map(|(file, name)| ((*file).to_owned(), (*name).to_owned())).collect();
+            let kernel = Kernel { release: (6, 12), controls: vec!["reno".into()], modules };
+            plan_for("a.tcp.congestion = { module = \"my_cc.c\" }", Mode::Stock, &kernel)
+        };
+        let loaded = plan(&[("other.c", "other"), ("my_cc.c", "mine")]).unwrap();
+        assert_eq!(loaded.flows[0].congestion.as_deref(), Some("mine"));
+        let refusal = plan(&[("other.c", "other")]).unwrap_err().to_string();
+        assert!(refusal.starts_with("flows.a.tcp.congestion.module = my_cc.c: "), "{refusal}");
+        assert!(refusal.contains("--module FILE"), "{refusal}");
     }
 
     #[test]

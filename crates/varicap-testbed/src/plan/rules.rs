@@ -66,7 +66,11 @@ mod tests {
     /// Flows in classic mode on a kernel that has RFC 6675's recovery, or in stock mode on a newer one.
     fn plan(flows: &str, mode: Mode) -> Result<Plan, TestbedError> {
         let release = if mode == Mode::Classic { (5, 15) } else { (6, 18) };
-        plan_for(flows, mode, &Kernel { release, controls: vec!["reno".into(), "cubic".into()] })
+        plan_for(
+            flows,
+            mode,
+            &Kernel { release, controls: vec!["reno".into(), "cubic".into()], modules: Vec::new() },
+        )
     }
 
     fn notes(tcp: &str) -> Vec<String> {

@@ -5,6 +5,9 @@
 //!   services ◄──► relay ◄──► TUN ◄──► links there and back ◄──► TUN ◄──► the command
 //! ```
 //!
+//! In a guest, in simulated time, the network outside is another one: a program of one's own serves at the far end, and
+//! nothing is relayed.
+//!
 //! Nothing is changed outside: no device, no route, no rule. Everything disappears with this process, however it ends.
 
 mod init;
@@ -13,9 +16,11 @@ mod relay;
 
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
-use std::process::Command;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use varicap_experiment::Network;
 use varicap_experiment::fidelity::Fidelity;
@@ -62,6 +67,15 @@ pub struct Shell {
     pub strict: bool,
     /// The number of shells that this one is nested in, from VARICAP_SHELL.
     pub depth: u32,
+    /// In simulated time: what runs at the far end instead of a relay.
+    pub far: Option<Far>,
+}
+
+/// The far end of a link in simulated time.
+#[derive(Clone, Debug)]
+pub struct Far {
+    /// The program that serves there and its arguments; empty for none.
+    pub server: Vec<OsString>,
 }
 
 impl Shell {
@@ -72,7 +86,16 @@ impl Shell {
             (flow.forward, flow.reverse) = (up.clone(), down.clone());
             flow.access_delay = Span::ZERO;
         }
-        Shell { network, seed: 1, command, congestion: None, show: Show::Nowhere, strict: false, depth: 0 }
+        Shell {
+            network,
+            seed: 1,
+            command,
+            congestion: None,
+            show: Show::Nowhere,
+            strict: false,
+            depth: 0,
+            far: None,
+        }
     }
 
     /// Runs the command behind the link, which a separate process emulates, and returns its exit code, or 128 plus the
@@ -121,9 +144,17 @@ impl Shell {
             );
         }
         // Before there are other threads.
+        let server = self.far.as_ref().map(|end| end.start(&far)).transpose()?.flatten();
         let init = Init::new(&near, self.command(outside))?;
-        let border = Border { gate: Gate::new(&far, outside)?, meter: Meter::new(self.show, &self.network) };
-        self.emulate(init, vec![near_tun, far_tun], border)
+        let gate = if self.far.is_none() { Some(Gate::new(&far, outside)?) } else { None };
+        let border = Border { gate, meter: Meter::new(self.show, &self.network) };
+        let code = self.emulate(init, vec![near_tun, far_tun], border);
+        if let Some(mut server) = server {
+            // It may have ended by itself.
+            let _ = server.kill();
+            server.wait().step("wait for the server")?;
+        }
+        code
     }
 
     /// The metrics of the routes over the link. A route chooses the congestion control of connections; a namespace's
@@ -142,7 +173,7 @@ impl Shell {
 
     /// Runs the command while another thread emulates the link.
     fn emulate(&self, init: Init, tuns: Vec<Tun>, border: Border) -> Result<i32, TestbedError> {
-        let relayed = border.gate.relayed();
+        let relayed = border.gate.as_ref().map(Gate::relayed);
         let streams = Streams::new(self.seed, 0);
         let clock = Clock::starting_in(Span::ZERO);
         let mut emulator = Emulator::new(&self.network, &streams, tuns, border, clock)?;
@@ -163,7 +194,7 @@ impl Shell {
         remote.stop();
         let fidelity =
             ferry.join().map_err(|_| TestbedError::Failed("the emulator panicked".to_owned()))??;
-        Ok(self.sum_up(&fidelity, relayed.fault(), code))
+        Ok(self.sum_up(&fidelity, relayed.and_then(|relayed| relayed.fault()), code))
     }
 
     /// Prints how exact the emulation was, if that is requested or it was not exact; returns the exit code.
@@ -199,6 +230,28 @@ impl Shell {
     }
 }
 
+impl Far {
+    /// Starts the server in its namespace, and waits until it has nothing to do: until it listens. What it prints goes to
+    /// stderr.
+    fn start(&self, far: &Namespace) -> Result<Option<Child>, TestbedError> {
+        /// No time passes while it computes.
+        const AT_REST: Duration = Duration::from_secs(1);
+        let Some((program, arguments)) = self.server.split_first() else { return Ok(None) };
+        let shown = program.display();
+        let mut command = Command::new(program);
+        let output = std::io::stderr().as_fd().try_clone_to_owned().step("share stderr")?;
+        command.args(arguments).stdin(Stdio::null()).stdout(output);
+        sys::start_as_usual(&mut command);
+        far.move_in(&mut command)?;
+        let mut server = command.spawn().step(&format!("start the server {shown}"))?;
+        thread::sleep(AT_REST);
+        match server.try_wait().step("look at the server")? {
+            None => Ok(Some(server)),
+            Some(status) => Err(TestbedError::Lacks(format!("the server {shown} has ended ({status})"))),
+        }
+    }
+}
+
 /// The exit code if the machine lacks something that the emulation needs.
 const LACKING: i32 = 3;
 /// The exit code of a strict shell whose emulation was not exact.
@@ -226,7 +279,8 @@ fn addresses(depth: u32) -> Result<(Ipv4Addr, Ipv4Addr), TestbedError> {
 
 /// Routes packets from one end to the other, and opens connections outside before packets reach the far end.
 struct Border {
-    gate: Gate,
+    /// None in simulated time.
+    gate: Option<Gate>,
     meter: Meter,
 }
 
@@ -246,9 +300,10 @@ impl Director for Border {
     fn on_release(&mut self, _: Time, packet: &Packet, bytes: &[u8]) {
         self.meter.on_packet(packet);
         if 1 - packet.route == FAR
+            && let Some(gate) = &self.gate
             && let Some(headers) = ipv4::parse(bytes)
         {
-            self.gate.on_packet(&headers);
+            gate.on_packet(&headers);
         }
     }
 

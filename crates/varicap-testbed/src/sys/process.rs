@@ -155,11 +155,24 @@ pub fn mount(kind: &CStr, place: &CStr) -> io::Result<()> {
     check(unsafe { libc::mount(kind.as_ptr(), place.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }).map(drop)
 }
 
+/// Loads the kernel module in `file`, without parameters.
+pub fn load_module(file: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and the text ends in a zero.
+    let done = unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Switches the machine off; returns only if that is refused.
 pub fn power_off() -> io::Error {
     // SAFETY: no pointers.
     unsafe { libc::reboot(libc::RB_POWER_OFF) };
     io::Error::last_os_error()
+}
+
+/// Makes `command` start in a network namespace.
+pub fn start_in_network(command: &mut std::process::Command, namespace: File) {
+    // SAFETY: nothing but a system call between fork and exec.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, move || enter_network(&namespace)) };
 }
 
 /// Makes `command` start with default signal handling, and die with the thread that starts it.

@@ -1,7 +1,6 @@
 """What `varicap design buffer` and `packet` share: the options that describe a wireless link."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from varicap import units
+from varicap.terminal import quantity
 
 if TYPE_CHECKING:
     from varicap.analyse.fading import Rayleigh
@@ -82,7 +82,7 @@ class ChannelOptions:
                 "say what frames meet: --doppler '10 Hz', --good and --bad, --channel FILE, or --error '5 %' alone",
                 param_hint="channel",
             )
-        error = _DEFAULT_ERROR if self.error is None else read("--error", units.share, self.error)
+        error = _DEFAULT_ERROR if self.error is None else quantity("--error", units.share, self.error)
         if self.file is not None:
             return read_channel(self.file)
         signal = self.signal()
@@ -93,8 +93,8 @@ class ChannelOptions:
                 missing = "--good" if self.good is None else "--bad"
                 raise typer.BadParameter("both mean durations are needed, --good and --bad", param_hint=missing)
             return Channel.good_bad(
-                good_s=read("--good", units.seconds, self.good),
-                bad_s=read("--bad", units.seconds, self.bad),
+                good_s=quantity("--good", units.seconds, self.good),
+                bad_s=quantity("--bad", units.seconds, self.bad),
                 error=error,
             )
         return Channel.independent(error)
@@ -105,15 +105,7 @@ class ChannelOptions:
 
         if self.doppler is None:
             return None
-        return Rayleigh(doppler_hz=read("--doppler", units.per_second, self.doppler), level_db=self.level)
-
-
-def read(option: str, unit: Callable[[str], float], text: str) -> float:
-    """A quantity with its unit; what cannot be read is the user's mistake."""
-    try:
-        return unit(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
+        return Rayleigh(doppler_hz=quantity("--doppler", units.per_second, self.doppler), level_db=self.level)
 
 
 def packets(option: str, text: str, packet_bytes: float, frames_per_packet: int | None = None) -> int:

@@ -1,14 +1,13 @@
 """`varicap design advice`."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from varicap import units
-from varicap.terminal import MOST_RUNS, USAGE, AsJson, BaseSeed, Jobs, Quiet, fail, print_tables, progress_bar
+from varicap.cli.design._answer import say, solving
+from varicap.terminal import MOST_RUNS, AsJson, BaseSeed, Jobs, Quiet, quantity
 
 commands = typer.Typer()
 
@@ -45,26 +44,19 @@ def advice(
     from varicap.design.advice import report
     from varicap.design.advice import solve as design
 
-    target = design.Target(keep=_read("--keep", units.share, keep), delay=_read("--delay", units.share, delay))
-    try:
-        with progress_bar("design advice", quiet) as progress:
-            found = design.advice(
-                scenario,
-                updates_s=[_read("--update", units.seconds, part) for part in update.split(",")],
-                steps=[int(_read("--steps", _whole, part)) for part in steps.split(",")],
-                target=target,
-                seeds=seeds,
-                seed=seed,
-                jobs=jobs,
-                progress=progress,
-            )
-    except ValueError as mistake:
-        fail(str(mistake), USAGE)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    print_tables(report.tables(found))
-    typer.echo(report.conclusion(found))
+    target = design.Target(keep=quantity("--keep", units.share, keep), delay=quantity("--delay", units.share, delay))
+    with solving("advice", quiet) as progress:
+        found = design.advice(
+            scenario,
+            updates_s=[quantity("--update", units.seconds, part) for part in update.split(",")],
+            steps=[int(quantity("--steps", _whole, part)) for part in steps.split(",")],
+            target=target,
+            seeds=seeds,
+            seed=seed,
+            jobs=jobs,
+            progress=progress,
+        )
+    say(found, report, as_json)
 
 
 def _whole(text: str) -> float:
@@ -72,10 +64,3 @@ def _whole(text: str) -> float:
         return int(text)
     except ValueError:
         raise ValueError(f"expected a whole number, found {text.strip()!r}") from None
-
-
-def _read(option: str, unit: Callable[[str], float], text: str) -> float:
-    try:
-        return unit(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None

@@ -1,6 +1,5 @@
 """`varicap design buffer`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,19 +7,9 @@ import typer
 
 from varicap import units
 from varicap.cli.design import _radio as options
-from varicap.terminal import (
-    USAGE,
-    AsJson,
-    Jobs,
-    Quiet,
-    check_folder,
-    draw,
-    fail,
-    print_tables,
-    progress_bar,
-    say,
-    say_nothing,
-)
+from varicap.cli.design._answer import say, solving
+from varicap.terminal import AsJson, Jobs, Quiet, check_folder, draw, quantity, say_nothing
+from varicap.terminal import say as tell
 
 commands = typer.Typer()
 
@@ -81,43 +70,36 @@ def buffer(
     drawn = plot if plot is not None else not as_json
     if drawn:
         check_folder(output)
-    try:
+    with solving("buffer", quiet) as progress:
         described = options.ChannelOptions(
             doppler=doppler, level=level, states=states, good=good, bad=bad, file=channel, error=error
         )
         link = Radio(
             channel=described.read(),
             signal=described.signal(),
-            capacity_bps=options.read("--capacity", units.bits_per_second, capacity),
-            round_trip_s=options.read("--rtt", units.seconds, rtt),
-            packet_bytes=options.read("--packet", units.size, packet),
-            payload_bytes=None if frame is None else options.read("--frame", units.size, frame),
-            header_bytes=options.read("--header", units.size, header),
-            tolerated_loss=None if tolerate is None else options.read("--tolerate", units.share, tolerate),
+            capacity_bps=quantity("--capacity", units.bits_per_second, capacity),
+            round_trip_s=quantity("--rtt", units.seconds, rtt),
+            packet_bytes=quantity("--packet", units.size, packet),
+            payload_bytes=quantity("--frame", units.size, frame, None),
+            header_bytes=quantity("--header", units.size, header),
+            tolerated_loss=quantity("--tolerate", units.share, tolerate, None),
         )
         packets = None if size is None else options.packets("--buffer", size, link.packet_bytes, link.segments)
-        with progress_bar("design buffer", quiet) as progress:
-            found = design(
-                link,
-                target_bps=None if target is None else _target(target, link.capacity_bps),
-                buffer_packets=packets,
-                simulate=simulate,
-                jobs=jobs,
-                progress=progress,
-            )
-    except ValueError as mistake:
-        fail(str(mistake), USAGE)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-    else:
-        print_tables(report.tables(found))
-        typer.echo(report.conclusion(found))
+        found = design(
+            link,
+            target_bps=None if target is None else _target(target, link.capacity_bps),
+            buffer_packets=packets,
+            simulate=simulate,
+            jobs=jobs,
+            progress=progress,
+        )
+    say(found, report, as_json)
     if drawn:
-        draw(lambda: report.figure(found), output / "buffer.png", say_nothing if quiet else say)
+        draw(lambda: report.figure(found), output / "buffer.png", say_nothing if quiet else tell)
 
 
 def _target(text: str, capacity_bps: float) -> float:
     """A rate [b/s], or a share of the capacity."""
     if text.strip().endswith("%"):
-        return options.read("--target", units.share, text) * capacity_bps
-    return options.read("--target", units.bits_per_second, text)
+        return quantity("--target", units.share, text) * capacity_bps
+    return quantity("--target", units.bits_per_second, text)

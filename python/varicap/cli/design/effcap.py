@@ -1,13 +1,12 @@
 """`varicap design effcap`."""
 
-import json
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from varicap import units
-from varicap.terminal import LARGEST_SEED, MOST_RUNS, USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
+from varicap.cli.design._answer import say, solving
+from varicap.terminal import LARGEST_SEED, MOST_RUNS, AsJson, Jobs, Quiet, quantity
 
 commands = typer.Typer()
 
@@ -50,45 +49,31 @@ def effcap(
     from varicap.design.effcap import solve as design
     from varicap.design.effcap.path import Path
 
-    delay_s = _read("--delay", units.seconds, delay)
+    delay_s = quantity("--delay", units.seconds, delay)
     if mean_time is not None:
         if psi is not None:
             raise typer.BadParameter("say --psi or --mean-time, not both", param_hint="--mean-time")
-        psi = _read("--mean-time", units.seconds, mean_time) / delay_s if delay_s else None
-    high_bps = _read("--rate", units.bits_per_second, rate)
-    try:
+        psi = quantity("--mean-time", units.seconds, mean_time) / delay_s if delay_s else None
+    high_bps = quantity("--rate", units.bits_per_second, rate)
+    with solving("effcap", quiet) as progress:
         path = Path(
             delay_s=delay_s,
-            interval_s=_read("--interval", units.seconds, interval),
+            interval_s=quantity("--interval", units.seconds, interval),
             high_bps=high_bps,
-            low_bps=high_bps / 2 if low is None else _read("--low", units.bits_per_second, low),
-            packet_bytes=int(_read("--packet", units.size, packet)),
+            low_bps=quantity("--low", units.bits_per_second, low, high_bps / 2),
+            packet_bytes=int(quantity("--packet", units.size, packet)),
             buffer=buffer,
             recovery=recovery,
             congestion=congestion,
             cells=cells,
         )
-        with progress_bar("design effcap", quiet) as progress:
-            found = design.effcap(
-                path,
-                psi,
-                seeds=seeds,
-                seed=seed,
-                duration_s=None if duration is None else _read("--duration", units.seconds, duration),
-                jobs=jobs,
-                progress=progress,
-            )
-    except ValueError as error:
-        fail(str(error), USAGE)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    print_tables(report.tables(found))
-    typer.echo(report.conclusion(found))
-
-
-def _read(option: str, unit: Callable[[str], float], text: str) -> float:
-    try:
-        return unit(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
+        found = design.effcap(
+            path,
+            psi,
+            seeds=seeds,
+            seed=seed,
+            duration_s=quantity("--duration", units.seconds, duration, None),
+            jobs=jobs,
+            progress=progress,
+        )
+    say(found, report, as_json)

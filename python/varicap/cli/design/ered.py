@@ -1,13 +1,12 @@
 """`varicap design ered`."""
 
-import json
 from typing import Annotated
 
 import typer
 
 from varicap import units
-from varicap.cli.design._radio import read
-from varicap.terminal import USAGE, AsJson, Jobs, Quiet, fail, one_of, print_tables, progress_bar
+from varicap.cli.design._answer import say, solving
+from varicap.terminal import AsJson, Jobs, Quiet, one_of, quantity
 
 commands = typer.Typer()
 
@@ -49,39 +48,31 @@ def ered(
     from varicap.design.ered import report
     from varicap.design.ered import solve as design
 
-    rate_bps = read("--capacity", units.bits_per_second, capacity)
-    reserved = None if rate is None else read("--rate", units.bits_per_second, rate)
-    depth_s = read("--depth", units.seconds, depth)
-    try:
+    rate_bps = quantity("--capacity", units.bits_per_second, capacity)
+    reserved = quantity("--rate", units.bits_per_second, rate, None)
+    depth_s = quantity("--depth", units.seconds, depth)
+    with solving("ered", quiet) as progress:
         queue = design.Queue(
             rate_bps=rate_bps,
-            buffer_bytes=read("--buffer", units.size, size),
-            min_bytes=read("--min", units.size, low),
-            max_bytes=read("--max", units.size, high),
-            packet_bytes=read("--packet", units.size, packet),
+            buffer_bytes=quantity("--buffer", units.size, size),
+            min_bytes=quantity("--min", units.size, low),
+            max_bytes=quantity("--max", units.size, high),
+            packet_bytes=quantity("--packet", units.size, packet),
         )
         asked = reserved and design.Candidates(
             rate_bps=reserved,
             bucket_bytes=reserved * depth_s / 8,
-            access_bps=4.5 * rate_bps if access is None else read("--access", units.bits_per_second, access),
+            access_bps=quantity("--access", units.bits_per_second, access, 4.5 * rate_bps),
             best_effort=best_effort,
             recovery=one_of("recovery", recovery, ["tahoe", "reno", "newreno", "sack"]),
         )
-        with progress_bar("design ered", quiet) as progress:
-            found = design.ered(
-                queue,
-                peaks_bps=[read("--peak", units.bits_per_second, one) for one in peak or ()],
-                candidates=asked or None,
-                target=read("--loss", units.share, loss),
-                seeds=seeds,
-                jobs=jobs,
-                progress=progress,
-            )
-    except ValueError as mistake:
-        fail(str(mistake), USAGE)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    typer.echo(report.conclusion(found))
-    if found.points:
-        print_tables(report.tables(found))
+        found = design.ered(
+            queue,
+            peaks_bps=[quantity("--peak", units.bits_per_second, one) for one in peak or ()],
+            candidates=asked or None,
+            target=quantity("--loss", units.share, loss),
+            seeds=seeds,
+            jobs=jobs,
+            progress=progress,
+        )
+    say(found, report, as_json, conclusion_first=True)

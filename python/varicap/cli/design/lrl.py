@@ -1,14 +1,13 @@
 """`varicap design lrl`."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from varicap import units
-from varicap.terminal import MOST_RUNS, USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
+from varicap.cli.design._answer import say, solving
+from varicap.terminal import MOST_RUNS, USAGE, AsJson, Jobs, Quiet, fail, quantity
 
 commands = typer.Typer()
 
@@ -50,32 +49,25 @@ def lrl(
     if unit != other:
         fail(f"--low is in {unit}, --high in {other}: say both in one unit", USAGE)
     target = design.Target(
-        least_throughput_bps=_read("--least-throughput", units.bits_per_second, least_throughput, 0.0),
-        most_capacity_bps=_read("--most-capacity", units.bits_per_second, most_capacity, infinite),
-        most_delay_s=_read("--most-delay", units.seconds, most_delay, infinite),
+        least_throughput_bps=quantity("--least-throughput", units.bits_per_second, least_throughput, 0.0),
+        most_capacity_bps=quantity("--most-capacity", units.bits_per_second, most_capacity, infinite),
+        most_delay_s=quantity("--most-delay", units.seconds, most_delay, infinite),
         stable=not allow_unstable,
     )
-    try:
-        with progress_bar("design lrl", quiet) as progress:
-            found = design.lrl(
-                scenario,
-                lows=lows,
-                highs=highs,
-                unit="packets" if unit == "packets" else "B",
-                steps_bps=[_steps(part) for part in step.split(",")],
-                target=target,
-                seeds=seeds,
-                extend=extend,
-                jobs=jobs,
-                progress=progress,
-            )
-    except ValueError as error:
-        fail(str(error), USAGE)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    print_tables(report.tables(found))
-    typer.echo(report.conclusion(found))
+    with solving("lrl", quiet) as progress:
+        found = design.lrl(
+            scenario,
+            lows=lows,
+            highs=highs,
+            unit="packets" if unit == "packets" else "B",
+            steps_bps=[_steps(part) for part in step.split(",")],
+            target=target,
+            seeds=seeds,
+            extend=extend,
+            jobs=jobs,
+            progress=progress,
+        )
+    say(found, report, as_json)
 
 
 def _amounts(option: str, text: str) -> tuple[list[float], str]:
@@ -86,7 +78,7 @@ def _amounts(option: str, text: str) -> tuple[list[float], str]:
         raise typer.BadParameter("amounts in bytes and in packets", param_hint=option)
     (kind,) = kinds
     if kind == "B":
-        return [_read(option, units.size, part, 0.0) for part in parts], kind
+        return [quantity(option, units.size, part) for part in parts], kind
     try:
         return [float(int(part.split()[0])) for part in parts], kind
     except ValueError:
@@ -95,14 +87,5 @@ def _amounts(option: str, text: str) -> tuple[list[float], str]:
 
 def _steps(text: str) -> tuple[float, float]:
     up, _, down = text.partition(":")
-    first = _read("--step", units.bits_per_second, up.strip(), 0.0)
-    return first, _read("--step", units.bits_per_second, down.strip(), 0.0) if down else first
-
-
-def _read(option: str, unit: Callable[[str], float], text: str | None, otherwise: float) -> float:
-    if text is None:
-        return otherwise
-    try:
-        return unit(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
+    first = quantity("--step", units.bits_per_second, up.strip())
+    return first, quantity("--step", units.bits_per_second, down.strip()) if down else first

@@ -30,6 +30,7 @@ from varicap.terminal import (
     overrides,
     print_tables,
     progress_bar,
+    quantity,
     say,
     say_nothing,
     study_errors,
@@ -108,10 +109,7 @@ def scenario(
     folder = output or Path("varicap-out") / f"{folder_name(base.name)}-design"
     drawn = plot if plot is not None else not as_json
     check_folder(folder)
-    try:
-        time_s = None if time is None else units.seconds(time)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="'--time'") from None
+    time_s = quantity("'--time'", units.seconds, time, None)
     try:
         with study_errors(), progress_bar(f"design {base.name}", quiet) as progress:
             found = optimise(

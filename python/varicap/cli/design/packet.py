@@ -1,6 +1,5 @@
 """`varicap design packet`."""
 
-import json
 from enum import StrEnum
 from typing import Annotated
 
@@ -8,7 +7,8 @@ import typer
 
 from varicap import units
 from varicap.cli.design import _radio as options
-from varicap.terminal import USAGE, AsJson, Jobs, fail, print_tables
+from varicap.cli.design._answer import say, solving
+from varicap.terminal import AsJson, Jobs, quantity
 
 commands = typer.Typer()
 
@@ -55,31 +55,25 @@ def packet(
     from varicap.design.packet.solve import packet as design
     from varicap.design.radio.link import Radio
 
-    try:
+    with solving("packet", quiet=True):
         described = options.ChannelOptions(
             doppler=doppler, level=level, states=states, good=good, bad=bad, file=channel, error=error
         )
         link = Radio(
             channel=described.read(),
             signal=described.signal(),
-            capacity_bps=options.read("--capacity", units.bits_per_second, capacity),
-            round_trip_s=options.read("--rtt", units.seconds, rtt),
-            packet_bytes=options.read("--packet", units.size, packet),
-            tolerated_loss=None if tolerate is None else options.read("--tolerate", units.share, tolerate),
+            capacity_bps=quantity("--capacity", units.bits_per_second, capacity),
+            round_trip_s=quantity("--rtt", units.seconds, rtt),
+            packet_bytes=quantity("--packet", units.size, packet),
+            tolerated_loss=quantity("--tolerate", units.share, tolerate, None),
         )
         found = design(
             link,
-            payloads=[options.read("--frame", units.size, one) for one in frame] if frame else None,
-            header_bytes=options.read("--header", units.size, header),
+            payloads=[quantity("--frame", units.size, one) for one in frame] if frame else None,
+            header_bytes=quantity("--header", units.size, header),
             buffer_packets=options.packets("--buffer", size, link.packet_bytes),
             error_of=error_of.value,
             simulate=simulate,
             jobs=jobs,
         )
-    except ValueError as mistake:
-        fail(str(mistake), USAGE)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    print_tables(report.tables(found))
-    typer.echo(report.conclusion(found))
+    say(found, report, as_json)

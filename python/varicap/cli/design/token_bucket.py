@@ -1,13 +1,12 @@
 """`varicap design token-bucket`."""
 
-import json
 from typing import Annotated
 
 import typer
 
 from varicap import units
-from varicap.cli.design._radio import read
-from varicap.terminal import USAGE, AsJson, Jobs, Quiet, fail, print_tables, progress_bar
+from varicap.cli.design._answer import say, solving
+from varicap.terminal import AsJson, Jobs, Quiet, quantity
 
 commands = typer.Typer()
 
@@ -45,28 +44,20 @@ def token_bucket(
     from varicap.design.token_bucket.solve import token_bucket as design
 
     depth_s, depth_bytes = _depth(depth)
-    try:
-        with progress_bar("design token-bucket", quiet) as progress:
-            found = design(
-                read("RATE", units.bits_per_second, rate),
-                packet_bytes=read("--packet", units.size, packet),
-                connections=connections,
-                interval_s=None if interval is None else read("--interval", units.seconds, interval),
-                depth_bytes=depth_bytes,
-                depth_s=depth_s,
-                buffer_bytes=None if size is None else read("--buffer", units.size, size),
-                seeds=seeds,
-                jobs=jobs,
-                progress=progress,
-            )
-    except ValueError as mistake:
-        fail(str(mistake), USAGE)
-    if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-        return
-    typer.echo(report.conclusion(found))
-    if found.evidence:
-        print_tables(report.tables(found))
+    with solving("token-bucket", quiet) as progress:
+        found = design(
+            quantity("RATE", units.bits_per_second, rate),
+            packet_bytes=quantity("--packet", units.size, packet),
+            connections=connections,
+            interval_s=quantity("--interval", units.seconds, interval, None),
+            depth_bytes=depth_bytes,
+            depth_s=depth_s,
+            buffer_bytes=quantity("--buffer", units.size, size, None),
+            seeds=seeds,
+            jobs=jobs,
+            progress=progress,
+        )
+    say(found, report, as_json, conclusion_first=True)
 
 
 def _depth(text: str | None) -> tuple[float | None, float | None]:

@@ -50,7 +50,9 @@ def _verdict(design: Design) -> str:
 
 
 def tables(design: Design) -> list[Table]:
-    """What the simulations gave, a row for each number of reservations."""
+    """What the simulations gave, a row for each number of reservations; without simulations there is none."""
+    if not design.points:
+        return []
     headings = [
         "reservations",
         "reserved [Mb/s]",

@@ -36,7 +36,9 @@ def _verdict(design: Design) -> str:
 
 
 def tables(design: Design) -> list[Table]:
-    """What the simulations gave."""
+    """What the simulations gave; without simulations there is none."""
+    if not design.evidence:
+        return []
     headings = ("traffic", "timer [ms]", "lost tokens [%]", "compliant / reserved [%]", "none lost")
     table = titled("Evidence by simulation", headings, left=["traffic", "none lost"])
     for row in design.evidence:

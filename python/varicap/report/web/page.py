@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from varicap import explore
+from varicap import laboratory as browser
 from varicap._files import MOST_HANDED_OVER, UnreadableError, read_whole, write_whole
 from varicap.report import differences, points, table
 from varicap.report.web import captions
@@ -29,7 +29,7 @@ def write(of: Reportable, path: str | Path, run: int = 0, laboratory: str | None
     The laboratory that it links is at the address `laboratory`, else in this installation.
     """
     target = Path(path)
-    text = html(of, run, laboratory if laboratory is not None else explore.seen_from(target.parent))
+    text = html(of, run, laboratory if laboratory is not None else browser.seen_from(target.parent))
     return write_whole(target, text)
 
 
@@ -94,7 +94,7 @@ def _again(shown: Source, laboratory: str | None) -> Markup:
     traces = _texts_of(shown)
     if traces is None:
         return Markup()
-    address = explore.link(laboratory, to_toml(scenario), traces)
+    address = browser.link(laboratory, to_toml(scenario), traces)
     return tag("li", tag("a", "Change and rerun", href=address, class_="again"))
 
 

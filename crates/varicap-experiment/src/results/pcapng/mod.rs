@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use varicap_net::LossCause;
 use varicap_tcp::{EcnMode, Flags, TcpConfig};
-use varicap_units::{Amount, Time};
+use varicap_units::Time;
 
 use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 
@@ -22,18 +22,11 @@ use headers::PacketBytes;
 impl CapturedFlow {
     /// The headers of a TCP connection.
     pub fn of(tcp: &TcpConfig) -> CapturedFlow {
-        // RFC 7323 §2.3: at most 14 bits; no more than the receive window needs, so that small windows stay exact.
-        let window = match tcp.receive_window {
-            Amount::Bytes(bytes) => bytes.as_u64(),
-            Amount::Packets(packets) => packets.saturating_mul(tcp.mss.as_u64()),
-            Amount::Bdp(_) | Amount::Unlimited => u64::MAX,
-        };
-        let window_scale = (0..14).find(|&scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(14);
         CapturedFlow::Tcp {
             mss: u16::try_from(tcp.mss.as_u64()).unwrap_or(u16::MAX),
             timestamps: tcp.timestamps,
             sack: tcp.recovery.is_selective(),
-            window_scale,
+            window_scale: tcp.window_scale(),
             ecn: tcp.ecn_in_force() == EcnMode::Classic,
         }
     }
