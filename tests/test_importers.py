@@ -125,7 +125,7 @@ def test_a_second_device_leads_back_and_one_alone_says_nothing_of_the_way_back()
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_line(text: str, complaint: str) -> None:
-    with pytest.raises(ImportedError, match="^text") as refused:
+    with pytest.raises(ImportedError, match=r"^text") as refused:
         import_text(text)
     assert complaint in str(refused.value)
 
