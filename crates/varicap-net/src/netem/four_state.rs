@@ -7,8 +7,9 @@ use varicap_units::{JsonSchema, Probability, Stream};
 use super::{draw, percent};
 use crate::loss::{FrameLoss, LosesFrames};
 
-/// A chain of four states, stepped once per packet: packets come through in gaps (1) and in bursts (2), are lost in bursts
-/// (3), and alone in gaps (4). It begins in 1. Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
+/// A chain of four states, stepped once per packet.
+///
+/// Packets come through in gaps (1) and in bursts (2), are lost in bursts (3), and alone in gaps (4). It begins in 1. Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FourStateConfig {
