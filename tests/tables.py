@@ -213,9 +213,109 @@ def _over(file: Path) -> dict[str, Any]:
     return {"duration": "60 s", "warmup": "5 s", "topology": topology, "flows": {"cubic": flow}}
 
 
-TABLES: dict[str, Callable[[], Rows]] = {
-    table.__name__: table for table in (phase, loss, explicit, queues, engines, fading, generators, generated)
-}
+def bbr_cubic() -> Rows:
+    """Behind netem and tbf with 100 kB: the goodput of julijang/bbr-cubic's set-ups."""
+    yield "round trip", "CUBIC, published", "CUBIC", "BBR, published", "BBR"
+    for rtt_ms in (10, 50, 100, 200):
+        cubic, bbr = (_behind_tbf(rtt_ms, 100_000, control) for control in ("cubic", "bbr"))
+        yield f"{rtt_ms} ms", "", _mbps(cubic), "", _mbps(bbr)
+
+
+def mininet() -> Rows:
+    """The same with 10 MB, and what CUBIC sent again."""
+    names = ("CUBIC", "BBR")
+    yield "round trip", *(cell for name in names for cell in (f"{name}, published", name)), *_SENT_AGAIN
+    for rtt_ms in (10, 50, 100, 200):
+        cubic, bbr = (_behind_tbf(rtt_ms, 10_000_000, control) for control in ("cubic", "bbr"))
+        yield f"{rtt_ms} ms", "", _mbps(cubic), "", _mbps(bbr), "", f"{cubic['retransmitted_packets']:.0f}"
+
+
+_SENT_AGAIN = ("CUBIC sent again, published", "CUBIC sent again")
+
+
+def _behind_tbf(rtt_ms: int, limit: int, control: str) -> dict[str, Any]:
+    """A minute of one flow: the row of its summary."""
+    script = f"""
+    tc qdisc add dev r1-eth1 root handle 1: netem delay {rtt_ms / 2}ms
+    tc qdisc add dev r1-eth1 parent 1: handle 2: tbf rate 100mbit burst 15000 limit {limit}
+    tc qdisc add dev r1-eth0 root handle 1: netem delay {rtt_ms / 2}ms
+    """
+    flow: dict[str, Any] = _imported(script, control, 3).summary["flows"][0]
+    return flow
+
+
+def _imported(script: str, control: str, seeds: int, **more: str) -> Any:
+    """What a script is imported as, run with a control."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "imported.toml"
+        file.write_text(varicap.import_text(script), encoding="utf-8")
+        (Path(folder) / "100Mbps").write_text("".join(f"{(12 * n + 11) // 100}\n" for n in range(1, 8334)))
+        tcp = {"flows.flow.tcp": f'{{ stack = "linux", congestion = "{control}" }}'}
+        return varicap.run(file, seeds=seeds, overrides={**tcp, **more})
+
+
+def _mbps(flow: dict[str, Any]) -> str:
+    return f"{flow['goodput_bps']['mean'] / 1e6:.1f}"
+
+
+def rebbr() -> Rows:
+    """An upload over 100 Mb/s and 100 ms with random loss: throughput at the link, before the loss."""
+    yield "loss", "CUBIC, published", "CUBIC", "BBR, published", "BBR"
+    for loss in (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2):
+        line = f"mm-delay 50 mm-loss uplink {loss:f} mm-link 100Mbps 100Mbps --uplink-queue=droptail "
+        line += "--uplink-queue-args=bytes=1250000"
+        shown = []
+        for control in ("cubic", "bbr"):
+            links = _imported(line, control, 3, **{"flows.flow.backward": "true"}).summary["links"]
+            (uplink,) = (link for link in links if link["name"] == "uplink")
+            carried = uplink["utilisation"]["mean"] * uplink["capacity_bps"]["mean"] / 1e6
+            shown.append(f"{carried:.3g}")
+        yield f"{100 * loss:g} %", "", shown[0], "", shown[1]
+
+
+def ns2_cbr() -> Rows:
+    """1 Mb/s of datagrams, and TCP in between, over 500 kb/s with 100 packets: Mantador01/ns2-tcp-udp-analysis."""
+    script = """
+    set ns [new Simulator]
+    foreach i {0 1 2 3} { set n($i) [$ns node] }
+    $ns duplex-link $n(0) $n(2) 1Mb 10ms DropTail
+    $ns duplex-link $n(1) $n(2) 1Mb 10ms DropTail
+    $ns duplex-link $n(2) $n(3) 500Kb 20ms DropTail
+    $ns queue-limit $n(2) $n(3) 100
+    set udp [new Agent/UDP]; set null [new Agent/Null]; set tcp [new Agent/TCP]; set sink [new Agent/TCPSink]
+    $ns attach-agent $n(1) $udp; $ns attach-agent $n(3) $null; $ns connect $udp $null
+    $ns attach-agent $n(0) $tcp; $ns attach-agent $n(3) $sink; $ns connect $tcp $sink
+    set cbr [new Application/Traffic/CBR]; $cbr attach-agent $udp
+    $cbr set packetSize_ 1000; $cbr set rate_ 1Mb
+    set ftp [new Application/FTP]; $ftp attach-agent $tcp
+    $ns at 0.5 "$cbr start"; $ns at 4.5 "$cbr stop"
+    $ns at 2.0 "$ftp start"; $ns at 4.0 "$ftp stop"; $ns at 5.0 "finish"
+    """
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "imported.toml"
+        file.write_text(varicap.import_text(script), encoding="utf-8")
+        rows = varicap.run(file, seeds=1, overrides={"record.packets": "true"}).packets.to_pylist()
+    data = [row for row in rows if row["direction"] == "data"]
+    counted = {
+        (kind, event): sum(
+            row["link"] == link and row["event"] == event and row["group"].startswith(kind) for row in data
+        )
+        for kind, link, event in (
+            ("cbr", "n2-n3", "overflow"),
+            ("cbr", "n2-n3", "delivery"),
+            ("ftp", "n0-n2", "arrival"),
+            ("ftp", "n2-n3", "overflow"),
+        )
+    }
+    yield "", "ns-2", "varicap"
+    yield "datagrams dropped", "", str(counted["cbr", "overflow"])
+    yield "datagrams delivered", "", str(counted["cbr", "delivery"])
+    yield "TCP packets sent", "", str(counted["ftp", "arrival"])
+    yield "TCP packets dropped", "", str(counted["ftp", "overflow"])
+
+
+ALL = (phase, loss, explicit, queues, engines, fading, generators, generated, bbr_cubic, mininet, rebbr, ns2_cbr)
+TABLES: dict[str, Callable[[], Rows]] = {table.__name__: table for table in ALL}
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in TABLES:

@@ -1,9 +1,11 @@
 """What a dialogue needs that varicap has not, or that a setting turns off: named and skipped, where it would show."""
 
+from typing import Any
+
 import pytest
 from handshake import HANDSHAKE, LINES, after_handshake
 
-from varicap.dialogue import Verdict, dialogue
+from varicap.dialogue import Dialogue, Verdict, dialogue
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ from varicap.dialogue import Verdict, dialogue
             "a queue of the host (tc qdisc replace dev tun0 root netem loss 5%)",
         ),
         ("+0 `iptables -A OUTPUT -p tcp -j DROP`", "a filter of the host (iptables -A OUTPUT -p tcp -j DROP)"),
-        ("+0 shutdown(4, SHUT_RDWR) = 0", "shutdown of the reading half"),
+        ("+0 shutdown(4, SHUT_NOTHING) = 0", "shutdown with SHUT_NOTHING"),
         ("+0 fcntl(4, F_GETFD, 0) = 0", "fcntl with F_GETFD, 0"),
         ("+0 fcntl(4, F_SETFL, O_RDWR|O_NONSENSE) = 0", "fcntl with F_SETFL, O_RDWR|O_NONSENSE"),
         ('+0 read(4, "abc", 3) = 3', "the content of data that is read"),
@@ -107,6 +109,67 @@ def test_settings_of_a_socket_and_its_error_are_read() -> None:
         assert after_handshake(reset, error.format(wrong)).what.startswith("getsockopt gives SO_ERROR ECONNRESET, not ")
     assert after_handshake(error.format(0)).passed
     assert after_handshake(error.format("EPIPE")).what == "getsockopt gives SO_ERROR 0, not EPIPE"
+
+
+def test_the_size_of_a_receive_buffer_is_read_where_it_has_one() -> None:
+    read = "+0 getsockopt({}, SOL_SOCKET, SO_RCVBUF, [{}], [4]) = 0"
+    asked = HANDSHAKE.replace("+0 bind", "+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0\n+0 bind")
+
+    def played(size: int, stack: str, script: str = asked, descriptor: int = 4, **tcp: Any) -> Dialogue:
+        return dialogue(text=script + read.format(descriptor, size), stack=stack, **tcp)
+
+    # Linux counts the memory of packets, and takes twice what it is asked for.
+    assert played(40_000, "linux").passed
+    assert played(20_000, "rfc").passed
+    assert played(20_000, "linux").what == "getsockopt gives SO_RCVBUF 40000, not 20000"
+    tiny = asked.replace("[20000]", "[1000]")
+    assert played(2304, "linux", tiny).passed
+    assert played(1000, "rfc", tiny).passed
+    for descriptor in (3, 4):
+        assert played(131_072, "linux", HANDSHAKE, descriptor).passed, "tcp_rmem"
+    set_before = '0 `sysctl -q net.ipv4.tcp_rmem="4096 87380 6291456"`\n' + HANDSHAKE.replace(
+        "0 socket", "+0 socket", 1
+    )
+    assert played(87_380, "linux", set_before).passed
+    data = HANDSHAKE + "+.1 < P. 1:501(500) ack 1 win 65535\n+0~+.2 > . 1:1(0) ack 501\n"
+    for lacking in (
+        played(131_072, "rfc", HANDSHAKE),
+        played(131_072, "linux", data),
+        played(40_000, "linux", receive_window="20000 B"),
+    ):
+        assert lacking.verdict is Verdict.SKIPPED, lacking.text()
+    assert played(20_000, "rfc", receive_window="20000 B").passed
+
+
+def test_data_is_looked_at_discarded_and_waited_for_as_its_flags_say() -> None:
+    data = "+.1 < P. 1:501(500) ack 1 win 65535", "+0~+.3 > . 1:1(0) ack 501"
+    peek = "+0 recv(4, ..., 300, MSG_PEEK) = 300"
+    assert after_handshake(*data, peek, peek, "+0 recv(4, ..., 900, MSG_TRUNC) = 500").passed
+    assert after_handshake(*data, "+0 recv(4, ..., 900, MSG_PEEK|MSG_DONTWAIT) = 500").passed
+    assert after_handshake("+0 recv(4, ..., 900, MSG_PEEK|MSG_DONTWAIT) = -1 EAGAIN (Try again)").passed
+    whole = "+0...0.4 recv(4, ..., 1000, MSG_WAITALL) = 1000"
+    assert after_handshake(whole, data[0], "+.3 < P. 501:1001(500) ack 1 win 65535").passed
+    assert after_handshake(whole, data[0]).what == "recv has not returned at 0.500000 s"
+    short = "+0...0.4 recv(4, ..., 1000, MSG_WAITALL) = 500"
+    assert after_handshake(short, data[0], "+.3 < F. 501:501(0) ack 1 win 65535").passed, "the end"
+    assert after_handshake(*data, "+0 recv(4, ..., 1000, MSG_WAITALL|MSG_DONTWAIT) = 500").passed
+
+
+def test_a_shutdown_ends_the_halves_that_it_names() -> None:
+    fin, data = "+0 > F. 1:1(0) ack 1", "+.1 < P. 1:501(500) ack 1 win 65535"
+    nothing = "+0 read(4, ..., 500) = 0"
+    assert after_handshake("+0 shutdown(4, SHUT_RD) = 0", nothing).passed
+    assert (
+        after_handshake("+0...0.3 read(4, ..., 500) = 0", "+.1 shutdown(4, SHUT_RD) = 0").verdict is not Verdict.PASSED
+    )
+    # What is there may be read; more that comes is acknowledged while the writing half is open.
+    assert after_handshake("+0 shutdown(4, SHUT_RD) = 0", data, "+0 read(4, ..., 900) = 500", nothing).passed
+    assert (
+        after_handshake("+0 shutdown(4, SHUT_WR) = 0", fin, "+0...0.3 read(4, ..., 9) = 9").verdict is Verdict.DIFFERS
+    )
+    assert after_handshake("+0 shutdown(4, SHUT_RDWR) = 0", fin, nothing).passed
+    reset = after_handshake("+0 shutdown(4, SHUT_RDWR) = 0", fin, data)
+    assert [lack.what for lack in reset.lacks] == ["data for a socket that was closed (a reset)"]
 
 
 def test_a_send_buffer_with_a_size_is_a_lack_once_more_is_written() -> None:
@@ -305,7 +368,21 @@ def test_an_empty_segment_that_differs_is_shown_as_it_is() -> None:
 
 
 def test_what_turns_out_to_be_missing_on_the_way_is_a_skip_too() -> None:
-    # The FIN would have to be sent again; that the data before it was fine makes no pass of it.
-    played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+1 > F. 1:1(0) ack 1")
+    # The peer would have to be reset; that what came before was fine makes no pass of it.
+    played = after_handshake("+0 close(4) = 0", "+0 > F. 1:1(0) ack 1", "+.1 < P. 1:501(500) ack 1 win 65535")
     assert played.verdict is Verdict.SKIPPED
-    assert played.lacks[0].what == "a FIN that is sent again"
+    assert played.lacks[0].what == "data for a socket that was closed (a reset)"
+
+
+def test_a_fin_that_is_lost_is_sent_again_as_data_is() -> None:
+    fin, state = "> F. 1:1(0) ack 1", "+0 %{{ assert tcpi_state == {0}, tcpi_state }}%"
+    closed = ["+0 shutdown(4, SHUT_WR) = 0", f"+0 {fin}", f"+1 {fin}", f"+2 {fin}", state.format("TCP_FIN_WAIT1")]
+    acknowledged = ["+.1 < . 1:1(0) ack 2 win 65535", state.format("TCP_FIN_WAIT2")]
+    assert after_handshake(*closed, *acknowledged).passed
+    # With data that it left with it is sent again, and alone once that is there.
+    ridden = ["+0 write(4, ..., 12000) = 12000", "+0 close(4) = 0", "+0 > . 1:10001(10000) ack 1"]
+    ridden += ["+.1 < . 1:1(0) ack 10001 win 65535", "+0 > FP. 10001:12001(2000) ack 1"]
+    assert after_handshake(*ridden, "+.1 < . 1:1(0) ack 11001 win 65535", "+1 > FP. 11001:12001(1000) ack 1").passed
+    assert after_handshake(*ridden, "+.1 < . 1:1(0) ack 12001 win 65535", "+1 > F. 12001:12001(0) ack 1").passed
+    given_up = after_handshake(*closed[:2], "+1000 read(4, ..., 1) = -1 ETIMEDOUT (timed out)", stack="linux")
+    assert given_up.passed, given_up.text()

@@ -1,6 +1,7 @@
 """The laboratory in a browser, with a real mouse and real keys."""
 
 import csv
+import gzip
 import json
 import re
 import shutil
@@ -244,6 +245,24 @@ def test_a_trace_is_chosen_in_the_dialog_for_files(tab: browser.Page, tmp_path: 
     changed(tab, before)
     tab.wait("document.querySelector('#fields .hint').textContent.startsWith('mine.csv: rates')")
     assert set(downloaded(tab)["capacity_bps"]) >= {3e6, 6e6}
+    assert tab.complaints == []
+
+
+@needs_page
+def test_a_log_in_gzip_and_a_capture_are_dropped_on_the_page(tab: browser.Page, tmp_path: Path) -> None:
+    capture = tmp_path / "own.pcapng"
+    run = varicap.run(EXAMPLES / "fixed.toml", seeds=1, overrides={"duration": "12 s"}, packets=True)
+    run.write_pcapng(capture, snaplen="96 B")
+    packed = tmp_path / "mine.csv.gz"
+    packed.write_bytes(gzip.compress(b"time_s,rate_bps\n0,3000000\n10,6000000\n"))
+    opened(tab)
+    for file, rates in ((packed, {3e6, 6e6}), (capture, None)):
+        before = tab.eval(SENTENCE)
+        tab.choose(labelled(tab, "Open a scenario …"), file)
+        changed(tab, before)
+        tab.wait(f"document.querySelector('#fields .hint').textContent.startsWith('{file.name}: rates')")
+        assert tab.eval(FAILURE) == ""
+        assert rates is None or set(downloaded(tab)["capacity_bps"]) >= rates
     assert tab.complaints == []
 
 

@@ -121,10 +121,46 @@ def test_a_forged_part_is_set_aside_and_computed_again(
     assert part.with_name(f"{part.name}.damaged").exists()
 
 
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+@pytest.mark.parametrize("is_dictionary", [False, True])
+def test_tables_that_unpack_are_refused_before_they_do(whole: Path, codec: str, *, is_dictionary: bool) -> None:
+    """4 MB of zeros, of which the piece has a few kB: nothing of it is unpacked."""
+    tables = tables_of(sorted((whole / "study" / "parts").iterdir())[0])
+    zeros: pa.Array = pa.array([0] * 500_000, pa.int64())
+    if is_dictionary:
+        # The rows are as they are, and the dictionary alone unpacks.
+        zeros = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), zeros)
+    large = pa.table({"zeros": zeros})
+    sink = pa.BufferOutputStream()
+    for rows in (*tables.values(), large)[1:]:
+        options = pa.ipc.IpcWriteOptions(compression=codec if rows is large else None)
+        with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
+            stream.write_table(rows)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(ValueError, match="not tables of runs: compressed, expected buffers as they are"):
+        unpack(bytes(sink.getvalue().to_pybytes()))
+    assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+def test_a_point_that_nothing_was_run_at_adds_no_column(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "design"
+    shutil.copytree(whole / "design", folder)
+    tables = {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
+    points = json.loads((folder / "points.json").read_text())
+    points.append([["topology.dumbbell.reverse.delay", "77 ms"]])
+    (folder / "points.json").write_text(json.dumps(points))
+    designed(folder, [])
+    assert {path.name: path.read_bytes() for path in folder.glob("*.parquet")} == tables
+    assert "77 ms" not in (folder / "manifest.json").read_text()
+
+
 def test_forged_unfinished_runs_are_set_aside(tmp_path: Path) -> None:
     from test_unfinished import PLACE, answered, cut_short
 
-    for number, piece in enumerate((b"", b"[[0, 5]]\n", b"{}\n", b"[" * 100_000, b'[["0", 1]]\nx', b"[[-1, 1]]\nx")):
+    no_parts = (b"", b"[[0, 5]]\n", b"{}\n", b"[" * 100_000, b'[["0", 1]]\nx', b"[[-1, 1]]\nx")
+    # MessagePack that is well-formed and no run: a number, an empty list, nothing, texts.
+    no_runs = (b"[[0, 1]]\n\x2a", b"[[0, 1]]\n\x90", b"[[0, 1]]\n\xc0", b"[[0, 5]]\n\x92\xa1x\xa1y")
+    for number, piece in enumerate(no_parts + no_runs):
         folder = tmp_path / str(number)
         cut_short(folder)
         part = sorted((folder / PLACE / "parts").iterdir())[0]

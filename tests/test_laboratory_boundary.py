@@ -1,5 +1,6 @@
 """The laboratory in a browser takes links, files and visits from strangers: what they can not do."""
 
+import gzip
 import http.client
 import json
 import re
@@ -125,6 +126,55 @@ def test_a_copied_program_has_texts_as_data(tmp_path: Path) -> None:
         # Its end is cut off by the page.
         assert scenario.decode() == text.rstrip() + "\n"
         assert trace.decode() == text
+
+
+@needs_esbuild
+def test_what_is_no_text_is_handed_on_as_its_bytes(tmp_path: Path) -> None:
+    log = b"time_s,mbps\n0,1\n1,2\n"
+    capture = bytes(range(256)) * 3
+    wide = log.decode().encode("utf-16")
+    packed = {"log": log, "gzip": gzip.compress(log), "utf16": wide, "both": gzip.compress(capture)}
+    made = "(bytes) => page.contentOf(new Blob([Uint8Array.from(bytes)]))"
+    chosen = f"await Promise.all({json.dumps([list(each) for each in packed.values()])}.map({made}))"
+    found = dict(zip(packed, of_the_page("state.ts", chosen, tmp_path), strict=True))
+    unpacked = {"log": log, "gzip": log, "utf16": wide, "both": capture}
+    assert {name: explore.as_bytes(text) for name, text in found.items()} == unpacked
+    assert found["gzip"] == log.decode()
+    assert found["both"] == explore.as_text(capture)
+    copied = f"page.toPython('', [['a.pcap', {json.dumps(explore.as_text(capture))}]])"
+    program = of_the_page("scenario.ts", copied, tmp_path)
+    (tmp_path / "varicap.py").write_text("def run(file):\n    return (file.parent / 'a.pcap').read_bytes().hex()\n")
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == capture.hex()
+
+
+@needs_esbuild
+def test_a_file_of_a_link_that_is_said_to_be_bytes_has_some(tmp_path: Path) -> None:
+    begin = explore.as_text(b"\xff")[:-4]
+    bad = [begin + end for end in ("%", "A", "AA", "AAA", "====", "AA==AA==", "A A=", "\u00e9AAA")]
+    good = [begin + end for end in ("", "AA==", "AAA=", "AAAA")]
+    tried = "((text) => page.isState({ ...page.initial(), files: { a: text } }))"
+    found = of_the_page("state.ts", f"{json.dumps(bad + good)}.map({tried})", tmp_path)
+    assert found == [False] * len(bad) + [True] * len(good)
+
+
+@needs_esbuild
+def test_a_gzip_that_holds_too_much_is_given_up(tmp_path: Path) -> None:
+    bomb = list(gzip.compress(bytes(17_000_000)))
+    chosen = f"page.contentOf(new Blob([Uint8Array.from({json.dumps(bomb)})]))"
+    found = of_the_page("state.ts", f"await {chosen}.then(() => 'all of it', (error) => error.message)", tmp_path)
+    assert found == f"{len(bomb)} bytes of it hold more than the 16000000 bytes that the page takes"
+
+
+def test_a_log_that_is_no_text_is_handed_to_the_page(tmp_path: Path) -> None:
+    content = "time_s,mbps\n0,1\n1,2\n".encode("utf-16")
+    (tmp_path / "log.csv").write_bytes(content)
+    link, _, _ = POLICY.replace('"2 Mbit/s"', '{ trace = { file = "log.csv" } }').partition("[flows.a.tcp]")
+    (tmp_path / "s.toml").write_text(f"{link}[flows.a]\n")
+    _, traces = explore.read(tmp_path / "s.toml")
+    assert explore.as_bytes(traces["log.csv"]) == content
+    with pytest.raises(ValueError, match="base64"):
+        explore.as_bytes(explore.as_text(b"\xff")[:-1] + "%")
 
 
 @needs_esbuild

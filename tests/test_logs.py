@@ -119,6 +119,21 @@ PLAIN: dict[str, tuple[str, str | bytes]] = {
         )
         + "- - -\n[  5]   0.00-5.00   sec   660 KBytes  9.99 Mbits/sec    0   sender\n",
     ),
+    "iperf 2's CSV": (
+        "iperf.csv",
+        "".join(
+            f"2026010112000{t},10.0.0.1,5001,10.0.0.2,50000,3,{t}.0-{t + 1}.0,{r * 125},{r * 1000}\n" for t, r in FIVE
+        )
+        + "20260101120005,10.0.0.1,5001,10.0.0.2,50000,3,0.0-5.0,99,1\n",
+    ),
+    "iperf 2's CSV of two streams": (
+        "iperf.csv",
+        "".join(
+            f"2026010112000{t}.5,10.0.0.1,5001,10.0.0.2,{port},{who},{t}.0-{t + 1}.0,{r * 125},{rate}\n"
+            for t, r in FIVE
+            for port, who, rate in ((1, 3, 7), (2, 4, r * 1000 - 7), (0, -1, r * 1000))
+        ),
+    ),
     "AlphaRTC's": (
         "4G.json",
         json.dumps({"downlink": {}, "uplink": {"trace_pattern": [{"duration": 1000, "capacity": r} for _, r in FIVE]}}),

@@ -1,6 +1,8 @@
 """Policies of strangers: what a file may not do is refused when it is read; all else is kept within limits."""
 
 import io
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +12,10 @@ import numpy as np
 import onnx_model
 import pytest
 from onnx_model import graph, inner, integers, message, model, node
+from patience import HANG_S
 
 import varicap
-from varicap.policies import onnx_plain, read
+from varicap.policies import onnx_plain, onnx_worker, read
 
 
 def scenario(file: Path) -> dict[str, Any]:
@@ -189,6 +192,20 @@ def test_a_decision_that_fills_the_memory_ends_at_the_limit(
     file.write_bytes(made())
     with pytest.raises(varicap.LimitError, match="--max-memory"):
         command(file, max_memory="300 MB")
+
+
+def test_a_system_without_limits_of_memory_has_a_thread_that_looks() -> None:
+    code = (
+        "import os, sys, threading, numpy as np\n"
+        "from varicap.policies import onnx_worker as worker\n"
+        "threading.Thread(target=worker._end_beyond, args=(worker._held() + 100_000_000, 1), daemon=True).start()\n"
+        "held = [np.ones(1_000_000) for _ in range(20_000)]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=HANG_S, check=False)
+    kind, size, held = onnx_worker.HEAD.unpack(done.stdout[: onnx_worker.HEAD.size])
+    assert (done.returncode, kind) == (1, onnx_worker.NO_MEMORY), done.stderr.decode()
+    assert done.stdout[onnx_worker.HEAD.size :] == f"it holds {held / 1e6:.0f} MB".encode()
+    assert size == len(done.stdout) - onnx_worker.HEAD.size
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import hashlib
 import io
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +12,7 @@ from conftest import EXAMPLES
 
 import varicap
 from varicap._folders import FolderError
-from varicap.results import unpacked
+from varicap.results import pages, unpacked
 
 
 def written(table: pa.Table, times: int = 1) -> io.BytesIO:
@@ -51,6 +52,62 @@ def test_long_texts_are_refused_while_they_are_read(is_dictionary: bool, monkeyp
     else:
         with pytest.raises(unpacked.TooLargeError, match="expected at most 20 MB"):
             unpacked.read_parquet(file)
+
+
+@pytest.mark.parametrize("is_dictionary", [False, True])
+def test_a_page_that_unpacks_to_too_much_is_refused_before_it_is_read(
+    is_dictionary: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = pa.array(["x" * 40_000_000])
+    file = written(pa.table({"text": text.dictionary_encode() if is_dictionary else text}))
+    assert file.seek(0, 2) < 100_000
+    monkeypatch.setattr(unpacked, "USUAL", 20_000_000)
+    for name in ("read", "iter_batches"):
+        monkeypatch.setattr(pq.ParquetFile, name, lambda *_, **__: pytest.fail("it was unpacked"))
+    with pytest.raises(unpacked.TooLargeError, match=r"that unpack to 40 MB or more, expected at most 20 MB"):
+        unpacked.read_parquet(file)
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_all_pages_of_a_table_are_found(codec: str, version: str) -> None:
+    rows = 50_000
+    table = pa.table(
+        {
+            "number": [float(number) for number in range(rows)],
+            "name": pa.array([f"flow {number % 7}" for number in range(rows)]).dictionary_encode(),
+            "text": [f"{number}" * (number % 5) for number in range(rows)],
+            "is": [number % 3 == 0 if number % 4 else None for number in range(rows)],
+            "list": [[number] * (number % 3) for number in range(rows)],
+        }
+    )
+    file = io.BytesIO()
+    pq.write_table(
+        table, file, compression=codec, data_page_version=version, data_page_size=9000, row_group_size=20_000
+    )
+    metadata = pq.ParquetFile(file).metadata
+    sizes = list(pages.unpacked_sizes(file, metadata))
+    columns = [metadata.row_group(group).column(place) for group in range(3) for place in range(metadata.num_columns)]
+    headers = sum(column.total_uncompressed_size for column in columns) - sum(sizes)
+    assert len(sizes) > 50
+    assert 10 * len(sizes) < headers < 100 * len(sizes), "what the footer counts beside the pages are their headers"
+    assert unpacked.read_parquet(file).equals(table)
+
+
+def test_what_is_no_page_is_an_error_and_nothing_else() -> None:
+    file = written(pa.table({"number": [float(number) for number in range(3000)], "text": ["x", "yy", "zzz"] * 1000}))
+    whole, metadata = file.getvalue(), pq.ParquetFile(file).metadata
+    draws = np.random.default_rng(1)
+    refused = 0
+    for _ in range(300):
+        broken = bytearray(whole)
+        for place in draws.integers(4, 200, 3):
+            broken[place] = draws.integers(256)
+        try:
+            list(pages.unpacked_sizes(io.BytesIO(broken), metadata))
+        except ValueError:
+            refused += 1
+    assert refused > 30
 
 
 def test_a_folder_with_such_a_table_is_refused_with_both_sizes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 The module and the page are built by `make web`.  Without them, or without Node, these tests skip and say so.
 """
 
+import gzip
 import hashlib
 import itertools
 import json
@@ -21,6 +22,7 @@ from conftest import EXAMPLES, ROOT
 from fuzz import networks
 from patience import HANG_S
 
+import varicap
 import varicap._core as _core
 
 MODULE = ROOT / "web/build/varicap.wasm"
@@ -91,6 +93,34 @@ def test_every_example_has_the_results_of_the_native_engine() -> None:
     assert len(jobs) >= 10
     for found, job in zip(in_the_module(jobs), jobs, strict=True):
         assert found == natively(job, EXAMPLES)
+
+
+def test_logs_that_are_no_texts_have_the_results_of_the_native_engine(tmp_path: Path) -> None:
+    """A capture of our own, a log in gzip, one in UTF-16: the module gets their bytes."""
+    scenario = (EXAMPLES / "fixed.toml").read_text()
+    capture = tmp_path / "own.pcapng"
+    run = varicap.run(EXAMPLES / "fixed.toml", seeds=1, overrides={"duration": "12 s"}, packets=True)
+    run.write_pcapng(capture, snaplen="96 B")
+    log = "time_s,mbps\n" + "".join(f"{at},{1 + at % 3}\n" for at in range(12))
+    files = {
+        "mine.pcapng": capture.read_bytes(),
+        "log.csv.gz": gzip.compress(log.encode()),
+        "wide.csv": log.encode("utf-16"),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    line = next(line for line in scenario.splitlines() if line.startswith("capacity"))
+    jobs = [
+        {
+            "name": f"{place}.toml",
+            "text": scenario.replace(line, f'capacity = {{ trace = {{ file = "{name}" }} }}'),
+            "files": {name: list(content)},
+            "seeds": SEEDS,
+        }
+        for place, (name, content) in enumerate(files.items())
+    ]
+    for found, job in zip(in_the_module(jobs), jobs, strict=True):
+        assert found == natively(job, tmp_path)
 
 
 def test_random_scenarios_have_the_results_of_the_native_engine(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,14 +43,15 @@ class Laboratory:
     def __init__(self, file: str | Path | None = None, *, height: int = _HEIGHT) -> None:
         """Show a frame of `height` pixels."""
         begin = ""
-        # As they are: the page takes texts, and not all of those have room in what it is handed.
+        # As they are: the page takes no policies, and not all traces have room in what it is handed.
         self._files: dict[str, bytes] = {}
         if file is not None:
             text, _ = read_scenario(Path(file))
             named = explore.named(Path(file))
             traces = _read(named.traces)
             self._files = {**traces, **_read(named.policies)}
-            begin = explore.link("", text, _texts(traces), Path(file).name)
+            told = {name: explore.as_text(content) for name, content in traces.items()}
+            begin = explore.link("", text, told, Path(file).name)
         self.widget: Any = _kind()(page=explore.page(), begin=begin, height=height)
 
     @property
@@ -102,19 +102,10 @@ def _handed_back(files: Mapping[str, str]) -> dict[str, bytes]:
     return {name: _bytes(name, text) for name, text in files.items()}
 
 
-def _texts(files: dict[str, bytes]) -> dict[str, str]:
-    """Those of the files that are texts."""
-    found = {}
-    for name, content in files.items():
-        with suppress(UnicodeDecodeError):
-            found[name] = content.decode()
-    return found
-
-
 def _bytes(name: str, text: str) -> bytes:
     try:
-        return text.encode()
-    except UnicodeEncodeError:
+        return explore.as_bytes(text)
+    except ValueError:
         raise ScenarioError(f"`{name}` is not a text") from None
 
 

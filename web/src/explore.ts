@@ -10,13 +10,23 @@ import { type Mistakes, ScenarioMistakes } from "./engine/module";
 import { COLUMNS, passages, Path } from "./path";
 import { mean, quantile, type Result, resultOf } from "./result";
 import { toPython, toToml } from "./scenario";
-import { CONTROLS, encode, fileName, initial, isFileName, type State } from "./state";
+import { CONTROLS, contentOf, encode, fileName, initial, isFileName, type State, TooLongError } from "./state";
 import { tables } from "./table";
 
 /** A run that takes longer is given up when the reader has changed something meanwhile [ms]. */
 const PATIENCE = 1500;
 /** Without a change for so long, the next one is another thing to compare with [ms]. */
 const SETTLED = 1200;
+
+/** Whether a text in JSON is meant as a scenario, and not as a log: each has flows, on a topology. */
+function isScenario(text: string): boolean {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" && value !== null && ("topology" in value || "flows" in value);
+  } catch {
+    return true;
+  }
+}
 
 /** A flow as people call it. */
 export function nameOf(flow: string): string {
@@ -170,12 +180,17 @@ export class Laboratory {
     input.click();
   }
 
-  /** A scenario, or a trace: Mahimahi's lines of milliseconds, or rates with a header. */
+  /** A scenario, or a trace: Mahimahi's lines of milliseconds, or a log of rates in any form that the engine reads. */
   async take(file: File): Promise<void> {
-    const text = await file.text();
+    let text: string;
+    try {
+      text = await contentOf(file);
+    } catch (error) {
+      return this.fail(new Error(`${file.name}: ${error instanceof TooLongError ? error.message : "cannot be unpacked"}`));
+    }
     const state = structuredClone(this.state);
     const name = fileName(file.name);
-    if (/\.(toml|json)$/.test(name)) {
+    if (name.endsWith(".toml") || (name.endsWith(".json") && isScenario(text))) {
       await this.open({ ...state, mode: "text", text, file: name, settings: [] });
     } else {
       // Mahimahi's format has no comments, so the engine takes none: those that a trace begins with end here.

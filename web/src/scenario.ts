@@ -1,6 +1,6 @@
 /** The settings of the page as a scenario: what `varicap run` takes, and nothing that only the page knows. */
 
-import { type Capacity, isFileName, type State, names } from "./state";
+import { type Capacity, isFileName, NO_TEXT, type State, names } from "./state";
 
 /** A number without a tail of binary fractions. */
 const plain = (value: number): string => String(Number(value.toPrecision(6)));
@@ -105,11 +105,12 @@ function block(text: string): string {
 export function toPython(toml: string, files: [string, string][] = []): string {
   const alien = files.find(([name]) => !isFileName(name));
   if (alien) throw new Error(`${JSON.stringify(alien[0])} is not the name of a file beside the scenario`);
-  const value = ([name, text]: [string, string]) => (text.length <= WITHIN ? quoted(text) : `pathlib.Path(${quoted(name)}).read_text(encoding="utf-8")`);
+  const short = (text: string) => (text.startsWith(NO_TEXT) ? `base64.b64decode(${quoted(text.slice(NO_TEXT.length))})` : `${quoted(text)}.encode()`);
+  const value = ([name, text]: [string, string]) => (text.length <= WITHIN ? short(text) : `pathlib.Path(${quoted(name)}).read_bytes()`);
   const isBeside = files.some(([, text]) => text.length > WITHIN);
   return [
     ...(isBeside ? [`# Files that are read here must lie in the working directory; those of traces/ are among varicap's examples.`] : []),
-    `import pathlib, tempfile`,
+    `import base64, pathlib, tempfile`,
     ``,
     `import varicap`,
     ``,
@@ -119,7 +120,7 @@ export function toPython(toml: string, files: [string, string][] = []): string {
     `with tempfile.TemporaryDirectory() as folder:`,
     `    file = pathlib.Path(folder) / "explore.toml"`,
     `    file.write_text(SCENARIO, encoding="utf-8")`,
-    ...(files.length ? [`    for name, text in FILES.items():`, `        (file.parent / name).parent.mkdir(parents=True, exist_ok=True)`, `        (file.parent / name).write_text(text, encoding="utf-8")`] : []),
+    ...(files.length ? [`    for name, content in FILES.items():`, `        (file.parent / name).parent.mkdir(parents=True, exist_ok=True)`, `        (file.parent / name).write_bytes(content)`] : []),
     `    result = varicap.run(file)`,
     `print(result)`,
     ``,

@@ -143,7 +143,26 @@ export function isState(of: any): of is State {
 function areFiles(of: any): of is Record<string, string> {
   if (typeof of !== "object" || of === null || Array.isArray(of)) return false;
   const files = Object.entries(of);
-  return files.length <= MOST_FILES && files.every(([name, text]) => isFileName(name) && isText(text));
+  return files.length <= MOST_FILES && files.every(([name, text]) => isFileName(name) && isContent(text));
+}
+
+/** What begins the content of a file that is no text, such as a capture; its bytes follow in base64. As in `varicap.explore`. */
+export const NO_TEXT = "data:application/octet-stream;base64,";
+
+function isContent(of: unknown): of is string {
+  return isText(of) && (!of.startsWith(NO_TEXT) || /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(of.slice(NO_TEXT.length)));
+}
+
+/** The content of a file that the reader has chosen, unpacked; raises `TooLongError` if it is more than the page takes. */
+export async function contentOf(file: Blob): Promise<string> {
+  if (file.size > MOST_INFLATED) throw new TooLongError(`${file.size} bytes are more than the ${MOST_INFLATED} that the page takes`);
+  const packed = new Uint8Array(await file.arrayBuffer());
+  const bytes = packed[0] === 0x1f && packed[1] === 0x8b ? await inflate(packed, "gzip", MOST_INFLATED) : packed;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return NO_TEXT + base64Of(bytes);
+  }
 }
 
 /** A capacity that falls to a third for a while: what the page shows first. */
@@ -182,6 +201,12 @@ async function through(bytes: Uint8Array, stream: GenericTransformStream, most =
   return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
+function base64Of(bytes: Uint8Array): string {
+  let letters = "";
+  for (const byte of bytes) letters += String.fromCharCode(byte);
+  return btoa(letters);
+}
+
 /** The inverse of base64 [B]. */
 export function bytesOf(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
@@ -209,9 +234,7 @@ export async function inflate(bytes: Uint8Array, format: CompressionFormat, most
 /** A value as letters that an address may have. */
 export async function encode(value: unknown): Promise<string> {
   const deflated = await through(new TextEncoder().encode(JSON.stringify(value)), new CompressionStream("deflate-raw"));
-  let letters = "";
-  for (const byte of deflated) letters += String.fromCharCode(byte);
-  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return base64Of(deflated).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 /** The inverse of `encode`, for letters that anybody may have written; raises `TooLongError` if too many come of them. */

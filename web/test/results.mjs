@@ -36,7 +36,7 @@ function digests(rows) {
 for (const { name, text, files, seeds } of JSON.parse(readFileSync(0, "utf8"))) {
   const lab = await Engine.of(module);
   try {
-    for (const [file, held] of Object.entries(files)) lab.ask({ do: "file", name: file, text: held });
+    for (const [file, held] of Object.entries(files)) lab.ask({ do: "file", name: file, ...(typeof held === "string" ? { text: held } : { bytes: held }) });
     lab.ask({ do: "read", text, name });
     const flows = [], links = [];
     for (let replication = 0; replication < seeds; replication++) {

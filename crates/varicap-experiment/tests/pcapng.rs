@@ -10,13 +10,13 @@ use proptest::prelude::*;
 use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 use varicap_experiment::pcapng::{Capture, CapturedFlow, SnapLen, write_capture};
 use varicap_net::LossCause;
-use varicap_tcp::{AccurateEcn, EcnBytes, EcnMode, Flags, Segment, TcpConfig};
+use varicap_tcp::{AccurateEcn, EcnBytes, EcnMode, Flags, Recovery, Segment, Sender, TcpConfig};
 use varicap_units::{Amount, Bytes, Time};
 
 const PLAIN: CapturedFlow =
-    CapturedFlow::Tcp { mss: 1460, timestamps: false, sack: true, window_scale: 7, ecn: false };
+    CapturedFlow::Tcp { mss: 1460, timestamps: false, sack: true, window_scale: Some(7), ecn: false };
 const STAMPED: CapturedFlow =
-    CapturedFlow::Tcp { mss: 1448, timestamps: true, sack: true, window_scale: 0, ecn: false };
+    CapturedFlow::Tcp { mss: 1448, timestamps: true, sack: true, window_scale: Some(0), ecn: false };
 const DATA: PacketOwner = PacketOwner { group: 0, flow: 0, generation: 0, is_reverse: false };
 const ACK: PacketOwner = PacketOwner { group: 0, flow: 0, generation: 0, is_reverse: true };
 
@@ -391,9 +391,25 @@ fn the_window_scale_is_the_least_that_holds_the_receive_window() {
         CapturedFlow::Tcp { window_scale, .. } => window_scale,
         CapturedFlow::Datagrams => unreachable!(),
     };
-    assert_eq!(scale(Amount::Bytes(Bytes::new(65_535))), 0);
-    assert_eq!(scale(Amount::Bytes(Bytes::new(65_536))), 1);
-    assert_eq!(scale(Amount::Unlimited), 14);
+    assert_eq!(scale(Amount::Bytes(Bytes::new(65_535))), None, "it needs none");
+    assert_eq!(scale(Amount::Bytes(Bytes::new(65_536))), Some(1));
+    assert_eq!(scale(Amount::Unlimited), Some(14));
+}
+
+#[test]
+fn a_captured_syn_is_as_long_as_the_simulated_one() {
+    for (timestamps, recovery) in
+        [(true, Recovery::Sack), (true, Recovery::Reno), (false, Recovery::Sack), (false, Recovery::Reno)]
+    {
+        for window in [65_535, 65_536] {
+            let receive_window = Amount::Bytes(Bytes::new(window));
+            let config = TcpConfig { timestamps, recovery, receive_window, ..TcpConfig::default() };
+            let syn = Sender::new(&config, Time::ZERO).poll(Time::ZERO).expect("a SYN");
+            let group = CapturedFlow::of(&config);
+            let (ip, _) = one(record(DATA, Segment { len: 0, ..syn }), group);
+            assert_eq!(ip.header().total_len(), syn.wire_size, "{config:?}");
+        }
+    }
 }
 
 proptest! {

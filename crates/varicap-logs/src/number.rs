@@ -45,7 +45,8 @@ pub(crate) fn rate_unit(text: &str) -> Option<f64> {
     let text: String =
         text.chars().filter(|c| !matches!(c, ' ' | '_' | '(' | ')' | '[' | ']' | '.')).collect();
     let lower = text.to_ascii_lowercase();
-    const PER: [&str; 7] = ["persecond", "persec", "/second", "/sec", "/s", "ps", "s-1"];
+    // `bytes_sec`, of the FCC, has lost its sign of division.
+    const PER: [&str; 8] = ["persecond", "persec", "/second", "/sec", "/s", "ps", "s-1", "sec"];
     let per = PER.iter().find(|per| lower.ends_with(*per))?;
     let base = &text[..text.len() - per.len()];
     let shouts = text.chars().all(|c| !c.is_lowercase()) && text.len() > 2;

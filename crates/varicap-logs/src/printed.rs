@@ -46,8 +46,26 @@ struct Interval<'t> {
     bps: f64,
 }
 
-/// `[  5]   1.00-2.00   sec  1.12 MBytes  9.42 Mbits/sec`
 fn interval(line: &str) -> Option<Interval<'_>> {
+    if line.starts_with(|first: char| first.is_ascii_digit()) { separated(line) } else { aligned(line) }
+}
+
+/// `20260101120000,10.0.0.1,5001,10.0.0.2,50000,3,0.0-1.0,1178599,9428792`, of iperf 2's `-y C`: the time at which it was printed,
+/// two addresses with ports, the stream (-1: their sum), the interval, its bytes, and b/s.
+fn separated(line: &str) -> Option<Interval<'_>> {
+    let fields: Vec<&str> = line.trim().split(',').collect();
+    let is_time = fields[0].len() >= 14 && fields[0].bytes().take(14).all(|byte| byte.is_ascii_digit());
+    if !is_time || fields.len() < 9 {
+        return None;
+    }
+    let (from, until) = fields[6].split_once('-')?;
+    let who = if fields[5] == "-1" { "SUM" } else { fields[5] };
+    let (from, until, bps) = (from.parse().ok()?, until.trim().parse().ok()?, fields[8].parse().ok()?);
+    Some(Interval { who, from, until, bps })
+}
+
+/// `[  5]   1.00-2.00   sec  1.12 MBytes  9.42 Mbits/sec`
+fn aligned(line: &str) -> Option<Interval<'_>> {
     let (who, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
     // `[  5][TX-C]`, of both directions.
     let (role, rest) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

@@ -2,9 +2,8 @@
 
 use crate::common;
 
-use common::{assert_within, interval, simulate, simulate_with};
+use common::{assert_within, interval, link, simulate, simulate_with};
 use varicap_experiment::results::RunResult;
-use varicap_experiment::rows::LinkRow;
 
 /// 2 Mb/s, from 5 s on 1 Mb/s; 20 ms there and 30 ms back. Measured from 1 s to 10 s.
 fn steps(flow: &str) -> RunResult {
@@ -25,11 +24,6 @@ fn steps(flow: &str) -> RunResult {
         "#
     );
     simulate(&toml, 1).remove(0)
-}
-
-#[track_caller]
-fn link<'a>(run: &'a RunResult, name: &str) -> &'a LinkRow {
-    run.links.iter().find(|link| link.name == name).unwrap_or_else(|| panic!("no link {name}"))
 }
 
 /// Mean rate of the buffer of the flow [kb/s].

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Interval, interval, simulate};
+use common::{Interval, assert_same, interval, simulate};
 use varicap_experiment::results::RunResult;
 
 /// One flow on 0.8 Mb/s, 2 x 50 ms, with the given queue and TCP.
@@ -122,12 +122,6 @@ fn jitter_takes_phase_effects_away() {
     assert_eq!(locked.lo, locked.hi, "nothing is random without jitter");
     assert!(free.lo < free.hi, "jitter is on by default where flows share a drop-tail queue");
     assert!(locked.mean < 0.05 && free.lo > 0.15, "{locked:?} {free:?}");
-}
-
-/// Equality in which a value that was not measured (NaN) equals itself.
-#[track_caller]
-fn assert_same<T: std::fmt::Debug>(one: &T, other: &T) {
-    assert_eq!(format!("{one:?}"), format!("{other:?}"));
 }
 
 #[test]

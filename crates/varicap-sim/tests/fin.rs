@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{simulate, simulate_with};
+use common::{assert_same, link, simulate, simulate_with};
 use varicap_experiment::results::RunResult;
 
 /// A transfer of so many bytes at 1 Mb/s with 2 x 20 ms, and no jitter.
@@ -175,7 +175,7 @@ fn every_transfer_ends_whatever_is_lost() {
             "{tcp}: all of them"
         );
         let again = simulate(&text, 1).remove(0);
-        assert_eq!(format!("{:?}", first.flows), format!("{:?}", again.flows), "{tcp}: the same again");
+        assert_same(&first.flows, &again.flows);
     }
 }
 
@@ -207,10 +207,7 @@ fn a_stopped_flow_ends_and_so_does_its_relay() {
     };
     let [with, without] = [true, false].map(|fin| simulate(&text(fin), 1).remove(0));
     for name in ["down", "last"] {
-        let [with, without] = [&with, &without].map(|run| {
-            let link = run.links.iter().find(|link| link.name == name).expect("a link of that name");
-            link.delivered_packets
-        });
+        let [with, without] = [&with, &without].map(|run| link(run, name).delivered_packets);
         assert_eq!(with, without + 2, "{name}");
     }
     assert_eq!(with.flows[1].goodput_bps, without.flows[1].goodput_bps);

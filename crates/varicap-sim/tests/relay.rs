@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Interval, simulate};
+use common::{Interval, link, simulate};
 use varicap_experiment::results::RunResult;
 
 /// A server, a proxy and a client; 10 Mb/s with 2 x 10 ms, then 2 Mb/s with 2 x 100 ms and loss.
@@ -98,8 +98,7 @@ fn a_relay_is_told_its_share_like_any_flow() {
     // Two at a time at most: nobody may have more than the link.
     let download = "app = { arrivals = { rate = \"0.2 /s\", size = { fixed = \"500 kB\" } } }";
     for run in split("0 %", download, "tcp = { congestion = \"ratcp\", recovery = \"newreno\" }") {
-        let last = run.links.iter().find(|link| link.name == "last").unwrap();
-        assert_eq!(last.dropped_packets, 0);
+        assert_eq!(link(&run, "last").dropped_packets, 0);
         assert!(run.flows[1].transfers > 20);
     }
 }

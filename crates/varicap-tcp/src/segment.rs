@@ -53,7 +53,7 @@ impl Flags {
         Flags(ae as u16 * Flags::AE.0 + cwr as u16 * Flags::CWR.0 + ece as u16 * Flags::ECE.0)
     }
 
-    /// What AE, CWR and ECE say as one number, 0 to 7.
+    /// The number that AE, CWR and ECE make, 0 to 7.
     pub const fn ace(self) -> u32 {
         (self.has(Flags::AE) as u32) << 2 | (self.has(Flags::CWR) as u32) << 1 | self.has(Flags::ECE) as u32
     }
@@ -68,15 +68,17 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 /// Bytes of a timestamps option, padded (RFC 7323 appendix A) [B].
 pub(crate) const OPTION_TIMESTAMPS: u16 = 12;
 
-/// Bytes of the options that a SYN has beside timestamps, where there are any: the MSS (4 B, RFC 9293 §3.7.1) and the window
-/// scale, padded (4 B, RFC 7323 §2.2). SACK-permitted (RFC 2018 §2) takes the place of the timestamps' padding. Source: Linux
-/// `tcp_syn_options` [B].
-const OPTIONS_OF_SYN: u16 = 8;
+/// Bytes that the options of a SYN, or of its answer, take beyond those of other segments, each padded to whole words: the MSS
+/// (4 B, RFC 9293 §3.7.1), SACK-permitted (4 B, RFC 2018 §2), which takes the place of the padding of `timestamps`, and the window
+/// scale (4 B, RFC 7323 §2.2). Source: Linux `tcp_syn_options` [B].
+pub(crate) const fn options_of_syn(selective: bool, timestamps: bool, scales: bool) -> u16 {
+    4 + if selective && !timestamps { 4 } else { 0 } + if scales { 4 } else { 0 }
+}
 
-/// Bytes that a SYN or its answer has beyond the header and the options of other segments, of which `timestamps` are for
-/// timestamps [B]. Deviation: without timestamps none are counted.
-pub(crate) const fn options_of_syn(timestamps: u16) -> u16 {
-    if timestamps == 0 { 0 } else { OPTIONS_OF_SYN }
+/// Whether a connection whose windows have up to `window` bytes negotiates their scale: where it needs that, and where it has
+/// the timestamps of the same standard.
+pub(crate) const fn scales_windows(timestamps: bool, window: u64) -> bool {
+    timestamps || window > u16::MAX as u64
 }
 
 /// Bytes of a SACK option with `blocks` blocks, padded to whole words (RFC 2018 §3) [B].

@@ -360,6 +360,39 @@ fn a_fin_that_comes_before_data_is_held_and_reported() {
     assert_eq!((of(&answer), answer.ack, receiver.delivered()), ((0, 0, true), 2 * MSS + 1, 2 * MSS));
 }
 
+/// A receiver that closes before the sender does still delays acknowledgements, and its FIN is sent again in time; the
+/// acknowledgement of that FIN may ride on data.
+#[test]
+fn a_delayed_acknowledgement_waits_beside_a_fin() {
+    for ack in [DelayedAck::default(), DelayedAck { quick: 0, autotuning: false, ..DelayedAck::linux() }] {
+        let delay = ack.timeout;
+        let closed = || {
+            let config = TcpConfig { ack: AckPolicy::Delayed(ack), ..by_time(10) };
+            let mut receiver = Receiver::new(&config, Time::ZERO);
+            receiver.read_on_demand();
+            receiver.close();
+            assert_eq!(receiver.poll(ms(0)).map(|one| of(&one)), Some((0, 0, true)));
+            receiver
+        };
+        // Data comes a millisecond before the FIN is due again, and is acknowledged with it.
+        let mut receiver = closed();
+        let again = receiver.poll_at();
+        let now = Time::from_nanos(again.as_nanos() - 1_000_000);
+        assert!(answer(&mut receiver, now, &data(0)).is_empty(), "{ack:?}");
+        assert_eq!(receiver.poll_at(), again, "{ack:?}: the FIN is not late");
+        assert_eq!(receiver.poll(again).map(|one| (of(&one), one.ack)), Some(((0, 0, true), MSS)));
+        // Data whose acknowledgement number is behind the FIN: that is over, and the data's acknowledgement waits on.
+        let mut receiver = closed();
+        assert!(answer(&mut receiver, ms(100), &Segment { ack: 1, ..data(0) }).is_empty(), "{ack:?}");
+        assert!(!receiver.is_closing(), "{ack:?}");
+        let due = receiver.poll_at();
+        // The delay, and a tick.
+        assert!(due > ms(100) && due <= ms(104) + delay, "{ack:?}: {due:?}");
+        assert_eq!(receiver.poll(due).map(|one| (of(&one), one.ack)), Some(((1, 0, false), MSS)));
+        assert!(receiver.poll_at().is_never(), "{ack:?}");
+    }
+}
+
 #[test]
 fn an_application_that_reads_on_demand_closes_when_it_wants_to() {
     let mut receiver = receiver();

@@ -7,7 +7,7 @@ use varicap_tcp::{
     AckPolicy, DelayedAck, Flags, Pacing, PacingRatios, RackConfig, Receiver, Recovery, Segment, Sender,
     TcpConfig,
 };
-use varicap_units::{Bytes, Rate, Time};
+use varicap_units::{Amount, Bytes, Rate, Time};
 
 fn hand_shaking(handshake_ack: bool) -> TcpConfig {
     let recovery = Recovery::Rack(RackConfig::default());
@@ -28,7 +28,7 @@ fn answer_syn(sender: &mut Sender) {
     sender.push(ms(100), &Segment { flags, window: u32::MAX, ..Segment::default() });
 }
 
-/// What leaves at `now`: number of the first byte, length, and size on the wire.
+/// The segments that leave at `now`: number of the first byte, length, and size on the wire.
 fn leaving(sender: &mut Sender, now: Time) -> Vec<(u64, u32, u16)> {
     std::iter::from_fn(|| sender.poll(now)).map(|sent| (sent.seq, sent.len, sent.wire_size)).collect()
 }
@@ -42,7 +42,7 @@ fn an_empty_segment_goes_before_the_first_data_or_none_does() {
     assert_eq!(leaving(&mut sender, ms(100)), [&[(0, 0, 40)], &first[..]].concat());
     let counters = sender.counters();
     assert_eq!((counters.sent_packets, counters.empty_packets), (2, 2), "data, and the SYN and that segment");
-    assert_eq!(counters.sent_bytes, 2160);
+    assert_eq!(counters.sent_bytes, 2172);
     assert_eq!(sender.in_flight(), Bytes::new(2 * MSS), "it is not in flight");
 }
 
@@ -94,4 +94,30 @@ fn a_receiver_does_not_answer_it_and_counts_it_for_nothing() {
         let answers = [0, 1].map(|number| answer(&mut receiver, ms(110 + number), &data(number)).len());
         assert_eq!(answers, answers_to_data, "{ack:?}");
     }
+}
+
+/// RFC 9293 §3.7.1 (MSS), RFC 2018 §2 (SACK-permitted), RFC 7323 §2.2 and §3.2 (window scale, timestamps), each in whole words;
+/// with timestamps, SACK-permitted takes the place of their padding (Linux `tcp_syn_options`).
+#[test]
+fn a_syn_and_its_answer_have_the_size_of_their_options() {
+    let sizes = |recovery, timestamps, receive_window, count_options| {
+        let settings = config(recovery, 10);
+        let config = TcpConfig { handshake: true, timestamps, receive_window, count_options, ..settings };
+        let mut sender = Sender::new(&config, Time::ZERO);
+        let syn = sender.poll(Time::ZERO).expect("a SYN");
+        let answer = answer(&mut Receiver::new(&config, Time::ZERO), ms(1), &syn)[0];
+        assert_eq!(answer.wire_size, syn.wire_size);
+        syn.wire_size
+    };
+    let old = Amount::Bytes(Bytes::new(65_535));
+    for large in [Amount::Bytes(Bytes::new(65_536)), Amount::Packets(66), Amount::Unlimited] {
+        assert_eq!(sizes(Recovery::Sack, true, large, true), 60);
+        assert_eq!(sizes(Recovery::Reno, true, large, true), 60);
+        assert_eq!(sizes(Recovery::Sack, false, large, true), 52);
+        assert_eq!(sizes(Recovery::Reno, false, large, true), 48);
+    }
+    assert_eq!(sizes(Recovery::Sack, true, old, true), 60, "timestamps and the scale are one standard");
+    assert_eq!(sizes(Recovery::Sack, false, old, true), 48);
+    assert_eq!(sizes(Recovery::Reno, false, old, true), 44, "4.3BSD's only option is the MSS");
+    assert_eq!(sizes(Recovery::Sack, true, Amount::Unlimited, false), 40);
 }

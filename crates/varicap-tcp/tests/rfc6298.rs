@@ -164,7 +164,7 @@ fn connect(sender: &mut Sender, receiver: &mut Receiver, now: Time, syn: &Segmen
 fn the_syn_gives_the_first_sample() {
     let (mut sender, mut receiver) = handshaking(false);
     let syn = sender.poll(Time::ZERO).expect("a SYN");
-    assert!(syn.flags.has(Flags::SYN) && syn.wire_size == 40);
+    assert!(syn.flags.has(Flags::SYN) && syn.wire_size == 48);
     assert_eq!((sender.poll(Time::ZERO), sender.state()), (None, State::Connecting));
     let data = connect(&mut sender, &mut receiver, ms(50), &syn);
     assert_eq!(data.len(), 4);

@@ -210,7 +210,7 @@ fn the_answer_to_the_syn_carries_the_option() {
     let syn = Segment { flags: Flags::SYN.with(Flags::of_ace(0b111)), ..Segment::default() };
     let syn_ack = answer(&mut receiver, ms(1), &syn)[0];
     assert_eq!(syn_ack.ecn_bytes(), Some(EcnBytes { capable: 1, marked: 0, ect1: false }));
-    assert_eq!(syn_ack.wire_size, 48);
+    assert_eq!(syn_ack.wire_size, 60, "12 B of them are the other options of a SYN");
 }
 
 /// §3.2.3.3: two SACK blocks come before the option; both fit, so one block less is what it costs.
@@ -392,7 +392,7 @@ fn marks_reduce_the_window_once_per_window_of_data_and_without_cwr() {
         assert_eq!(script.sender.counters().reported_marks, 16);
         let ece_and_ae = |flags: Flags| bits(flags) == 5;
         assert!(script.log().iter().all(|sent| ece_and_ae(sent.segment.flags)), "{recovery:?}");
-        // What was sent since counts again.
+        // Data that was sent since counts again.
         script.at(ms(200));
         let flags = Flags::ACK.with(Flags::of_ace(5 + 17));
         let end = script.sender.sent();

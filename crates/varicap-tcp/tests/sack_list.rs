@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{MSS, answer, config, data, ms};
-use varicap_tcp::{AckPolicy, DelayedAck, Flags, Receiver, Recovery, SackList, Segment, TcpConfig};
+use varicap_tcp::{AckPolicy, DelayedAck, Receiver, Recovery, SackList, TcpConfig};
 use varicap_units::{Span, Time};
 
 fn receiver(sack_list: SackList) -> Receiver {
@@ -96,19 +96,4 @@ fn a_timer_of_an_acknowledgement_that_has_left_sends_what_compression_saved() {
     // It expires once.
     assert!(answer(&mut receiver, ms(41), &data(6)).is_empty());
     assert_eq!(receiver.poll_at(), ms(42) + Span::from_micros(100));
-}
-
-#[test]
-fn a_syn_with_timestamps_carries_its_other_options_too() {
-    let sizes = |timestamps, count_options| {
-        let config = TcpConfig { handshake: true, timestamps, count_options, ..config(Recovery::Sack, 10) };
-        let mut sender = varicap_tcp::Sender::new(&config, Time::ZERO);
-        let syn = sender.poll(Time::ZERO).expect("a SYN");
-        let mut receiver = Receiver::new(&config, Time::ZERO);
-        let segment = Segment { flags: Flags::SYN, ..Segment::default() };
-        (syn.wire_size, answer(&mut receiver, ms(1), &segment)[0].wire_size)
-    };
-    assert_eq!(sizes(true, true), (60, 60));
-    assert_eq!(sizes(false, true), (40, 40));
-    assert_eq!(sizes(true, false), (40, 40));
 }

@@ -1,4 +1,4 @@
-//! What the laboratory has before it: files, a scenario, its results so far, a run on its way.
+//! The laboratory's state: files, a scenario, its results so far, a run on its way.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor};
@@ -20,7 +20,7 @@ use crate::records;
 use crate::request::Request;
 use crate::stepped::{Stepped, recording};
 
-/// What a run may take: the memory of a tab of a browser is limited, and so is patience.
+/// The limits of a run: the memory of a tab of a browser is limited, and so is patience.
 const LIMITS: Limits = Limits { memory: Some(Bytes::new(1_500_000_000)), time: Some(Span::from_secs(120)) };
 
 /// A scenario that was read, and what became of it.
@@ -52,8 +52,9 @@ impl Laboratory {
             Request::About {} => {
                 Ok(plain(json!({ "version": env!("CARGO_PKG_VERSION"), "schema": schema() })))
             }
-            Request::File { name, text } => {
-                self.files.insert(name, text.into_bytes().into());
+            Request::File { name, text, bytes } => {
+                let content = if bytes.is_empty() { text.into_bytes() } else { bytes };
+                self.files.insert(name, content.into());
                 Ok(plain(Json::Null))
             }
             Request::Read { text, name, settings } => self.read(&text, &name, &settings).map(plain),

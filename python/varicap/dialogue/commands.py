@@ -57,6 +57,8 @@ class Host:
     """As ``tcp_min_tso_segs``."""
     buffer: int | None = None
     """Receive buffer [B], once the script or the user has set one; until then it is unlimited."""
+    first_buffer: int = 131_072
+    """What ``tcp_rmem`` lets a receive buffer begin with, as ``SO_RCVBUF`` is read under Linux [B]."""
     synack_retries: int = 5
     """As ``tcp_synack_retries``."""
     most_buffer: int = 6 * 1024 * 1024
@@ -269,7 +271,10 @@ def _synack_retries(setup: Setup, text: str) -> None:
 
 
 def _receive_buffers(setup: Setup, text: str) -> None:
-    setup.host.most_buffer = int(text.split()[-1])
+    sizes = [int(word) for word in text.split()]
+    setup.host.most_buffer = sizes[-1]
+    if len(sizes) > 1:
+        setup.host.first_buffer = sizes[1]
 
 
 def control(setup: Setup, name: str) -> None:

@@ -153,6 +153,8 @@ class Connection(Sending):
             self.window_from = (packet.start, ack)
             self._take_window(packet, is_scaled=True)
         self.counts.last_ack_in = now
+        # The number that the sender hears is that of its FIN, too.
+        heard = ack
         if self.ours.fin is not None and ack > self.ours.fin:
             ack = self.ours.fin
             self._on_fin_acknowledged()
@@ -175,7 +177,7 @@ class Connection(Sending):
             flags += accurate.names(accurate.flags((accurate.count(packet.flags) - self.counting.marks) % 8))
             sack = sack[:3] if counted else sack
         segment = Segment(
-            ack=ack,
+            ack=heard,
             sack=sack,
             window=self.window,
             flags=flags,
@@ -197,8 +199,6 @@ class Connection(Sending):
         reductions = self.sender.counters["ecn_reductions"]
         if reductions > self.ecn_reductions:
             self.ecn_reductions, self.cwr_until = reductions, self.sent_end
-        if is_news and self.fin_due_at is not None:
-            self.fin_due_at = now + self.sender.rto_s
 
     def _sack(self, packet: Packet, ack: int) -> list[tuple[int, int]]:
         """The blocks of data that the peer has beyond what it acknowledges."""
@@ -225,7 +225,7 @@ class Connection(Sending):
     def _on_fin_acknowledged(self) -> None:
         if self.ours.done:
             return
-        self.ours.done, self.fin_due_at = True, None
+        self.ours.done = True
         self.state = {"FIN_WAIT1": "FIN_WAIT2", "CLOSING": "TIME_WAIT", "LAST_ACK": "CLOSE"}[self.state]
 
     def _on_data(self, now: float, packet: Packet) -> None:
@@ -241,7 +241,7 @@ class Connection(Sending):
         if "F" in packet.flags and self.theirs.fin is None and is_whole:
             self.theirs.fin = end
         if packet.length > 0:
-            if self.ours.fin is not None and self.is_read_closed:
+            if self.ours.fin is not None and self.is_read_shut:
                 raise LacksError("data for a socket that was closed (a reset)")
             is_repeated = self._note_duplicate(start, end)
             self.counts.data_in += 1

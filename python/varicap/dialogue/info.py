@@ -84,8 +84,9 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
     mss, ssthresh, beliefs = connection.segment_size, sender.ssthresh, sender.beliefs
     standing = connection.standing()
     flags = (peer.stamps, peer.sack, peer.scale is not None, peer.ecn)
-    unacked = {record.start for record in connection.records if record.end > connection.una}
-    fin_is_out = connection.ours.fin is not None and not connection.ours.done
+    # A FIN that left alone is a segment behind the data.
+    una = connection.una + connection.ours.done
+    unacked = {record.start for record in connection.records if record.end > una}
     values: dict[str, Known] = {
         "state": _STATES.index(connection.state) + 1,
         "ca_state": _CONGESTION.index(standing.state) if standing.state in _CONGESTION else 0,
@@ -97,7 +98,7 @@ def info(connection: Connection, now: float) -> dict[str, Known]:
         "rto": round(sender.rto_s * 1e6),
         "snd_mss": mss,
         "advmss": connection.host.mss,
-        "unacked": len(unacked) + fin_is_out,
+        "unacked": len(unacked),
         "last_data_sent": _since(counts.last_data_out, now),
         "last_data_recv": _since(counts.last_data_in, now),
         "last_ack_recv": _since(counts.last_ack_in, now),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from varicap.dialogue import asserts, commands, compare, sockets
+from varicap.dialogue import asserts, calls, commands, compare, sockets
 from varicap.dialogue.info import CONSTANTS, NAMES, info
 from varicap.dialogue.outcome import Dialogue, Row, Verdict
 from varicap.dialogue.records import Sent
@@ -290,7 +290,7 @@ class _Player:
         is_expected = call.result == value or not isinstance(call.result, int)
         # As in packetdrill, which looks at no errno that the script does not name.
         is_named = call.error is not None or value != -1
-        if not is_expected or (is_named and error != sockets.error_named(call.error)):
+        if not is_expected or (is_named and error != calls.error_named(call.error)):
             wanted = f"{shown(call.result)}{f' {call.error}' if call.error else ''}"
             what = f"{call.name} returns {returned.removeprefix('= ')}, not {wanted}"
         elif abs(self.now - blocked.until) > blocked.tolerance + 1e-9:

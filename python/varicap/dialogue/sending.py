@@ -1,7 +1,7 @@
 """The sending side of a connection of the simulated host, and what its two halves share.
 
-The simulated halves know neither sequence numbers on the wire nor FINs; here both are added.  Data starts at sequence
-number 1 in both directions, as packetdrill counts.
+The simulated halves do not know sequence numbers on the wire, which are added here.  Data starts at number 1 in both
+directions, as packetdrill counts.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,8 +49,7 @@ class Sending:
         self.is_corked = False
         self.held_until: float | None = None
         self.ours, self.theirs = Stream(), Stream()
-        self.is_closing = self.is_read_closed = self.is_forgotten = False
-        self.fin_due_at: float | None = None
+        self.is_closing = self.is_read_closed = self.is_read_shut = self.is_forgotten = False
         self.answer_due_at: float | None = None
         """When the peer's FIN is acknowledged if nothing takes that along."""
         self.records: list[Record] = []
@@ -96,11 +95,11 @@ class Sending:
         if self.host.buffer is not None:
             settings["receive_window"] = f"{self.host.buffer} B"
         self.settings, self.has, self.is_linux = settings, behaviours(settings), commands.is_linux(settings)
-        # The receiver of this host answers the SYN of the peer, whichever side began.
-        # The FINs are the host's: it ends either direction at any time, and they may carry data.
-        settings["fin"] = False
+        # The sender's FIN ends this host's direction. The receiver of this host answers the SYN of the peer, whichever
+        # side began, and has no direction of its own to end; the peer's FIN, which may come at any time, is the host's.
+        settings["fin"] = True
         self.sender = Sender(now_s=self.opened_at, handshake=True, handshake_ack=False, measure_rates=True, **settings)
-        of_both = {key: value for key, value in settings.items() if key != "control"}
+        of_both = {key: value for key, value in settings.items() if key != "control"} | {"fin": False}
         # A receiver in AccECN mode has to be asked by a SYN, and a passive one here does not see it.
         is_asked = self.is_active or not self.peer.accurate
         self.receiver = Receiver(now_s=self.opened_at, handshake=is_asked, **of_both)
@@ -156,7 +155,6 @@ class Sending:
         times = (
             self.sender.poll_at(),
             self.receiver.poll_at(),
-            self.fin_due_at,
             self.answer_due_at,
             self.held_until,
             self._probe_at(),
@@ -167,11 +165,6 @@ class Sending:
         """Let everything out that may leave now."""
         if self.state in {"CLOSE", "TIME_WAIT"}:
             return
-        if self.fin_due_at is not None and now >= self.fin_due_at:
-            if self.una >= self.sent_end:
-                raise LacksError("a FIN that is sent again")
-            # The timer is the data's.
-            self.fin_due_at = now + self.sender.rto_s
         if self.held_until is not None and now >= self.held_until:
             self._release()
         if (probe_at := self._probe_at()) is not None and now >= probe_at:
@@ -188,7 +181,6 @@ class Sending:
             self.state = "CLOSE"
             return
         if self.state not in {"SYN_SENT", "SYN_RECV"}:
-            self._send_fin_if_due(now)
             if self.answer_due_at is not None and now >= self.answer_due_at:
                 self.acknowledge(now)
             while (answer := self.receiver.poll(now)) is not None:
@@ -268,18 +260,20 @@ class Sending:
     def _send_data(self, now: float, segment: Segment) -> None:
         carried = self.receiver.acknowledge(now)
         start, end = segment.seq, segment.seq + segment.len
-        is_resent = start < self.sent_end
-        self.counts.data_out += 1
-        departure = self._departure(now, segment.len)
-        self.records.append(Record(start, end, departure, is_resent))
-        self.counts.bytes_out += segment.len
-        self.counts.bytes_resent += segment.len if is_resent else 0
-        self.counts.last_data_out = now
+        flags = "F" if "FIN" in segment.flags else ""
+        is_bare = bool(flags) and not segment.len
+        is_resent = start < self.sent_end or (is_bare and self.ours.fin is not None)
+        departure = self._departure(now, segment.len) if segment.len else self._bare_departure(now)
+        self.records.append(Record(start, end + is_bare, departure, is_resent))
+        if not is_bare:
+            self.counts.data_out += 1
+            self.counts.bytes_out += segment.len
+            self.counts.bytes_resent += segment.len if is_resent else 0
+            self.counts.last_data_out = now
         self.progress_at = self.progress_at if is_resent else now
         self.sent_end = max(self.sent_end, end)
-        flags = "F" if self.is_closing and end == self.written else ""
         if flags:
-            self._note_fin(now)
+            self._note_fin()
         if self.counting is None:
             flags += ("E" if "ECE" in carried.flags else "") + ("W" if "CWR" in segment.flags else "")
         else:
@@ -287,6 +281,8 @@ class Sending:
             if segment.len == self.segment_size != self._segment_size():
                 raise LacksError("segments whose size changes with the AccECN option")
         ecn = ("ect1" if "ECT1" in segment.flags else "ect0") if "ECT" in segment.flags else "noecn"
+        if is_bare:
+            ecn = self._bare_ecn()
         if self.counting is not None and not self.counting.is_capable:
             ecn = "noecn"
         self._send(departure, self._packet(departure, f"{flags}.", start + 1, segment.len, carried, ecn))
@@ -317,20 +313,10 @@ class Sending:
         flags = f"{accurate.mirror(packet.ecn)}."
         self._send(now, self._packet(now, flags, self._next(), 0, self.receiver.acknowledge(now), self._bare_ecn()))
 
-    def _send_fin_if_due(self, now: float) -> None:
-        if not self.is_closing or self.ours.fin is not None or self.sent_end < self.written:
-            return
-        carried = self.receiver.acknowledge(now)
-        flags = "" if self.counting is None else accurate.flags_of(carried)
-        packet = self._packet(now, f"F{flags}.", self._next(), 0, carried, self._bare_ecn())
-        self._note_fin(now)
-        self._send(now, packet)
-
-    def _note_fin(self, now: float) -> None:
+    def _note_fin(self) -> None:
         if self.ours.fin is None:
             self.ours.fin = self.written
             self.state = "LAST_ACK" if self.state == "CLOSE_WAIT" else "FIN_WAIT1"
-        self.fin_due_at = now + self.sender.rto_s
 
     def _packet(self, now: float, flags: str, start: int, length: int, carried: Segment, ecn: str = "noecn") -> Packet:
         ack = (carried.ack or 0) + 1 + self.theirs.done

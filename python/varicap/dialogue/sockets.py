@@ -1,14 +1,24 @@
 """System calls of a script on the simulated host: those that open, feed and close a connection."""
 
-import errno
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from varicap.dialogue.calls import (
+    descriptor,
+    errno_named,
+    error_named,
+    first_of_one,
+    flags_of,
+    message_parts,
+    message_size,
+    size_of,
+    status_flags,
+)
 from varicap.dialogue.commands import Setup, control, copied, is_linux, merged, nagle
 from varicap.dialogue.connection import Connection
 from varicap.dialogue.records import Sent
-from varicap.dialogue.script import ANYTHING, Call, LacksError, Named, Packet, Value, Word, shown
+from varicap.dialogue.script import ANYTHING, Call, LacksError, Packet, Value, Word, shown
 
 _ANYTHING = {
     *("SO_REUSEADDR", "SO_REUSEPORT", "SO_PRIORITY", "SO_MARK"),
@@ -29,13 +39,21 @@ _LACKED_OPTIONS = {
     "TCP_INQ": "TCP_INQ",
 }
 _SET_OPTIONS = {"SO_RCVBUF", "SO_SNDBUF", "TCP_MAXSEG", "TCP_CONGESTION", "TCP_NODELAY", "TCP_CORK"} | _ANYTHING
-_READ_OPTIONS = {"TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR"}
+_READ_OPTIONS = {"TCP_MAXSEG", "TCP_CONGESTION", "SO_ERROR", "SO_RCVBUF"}
 _PLAIN_FLAGS = {"0", "MSG_NOSIGNAL", "MSG_DONTWAIT"}
+_READ_FLAGS = _PLAIN_FLAGS | {"MSG_PEEK", "MSG_TRUNC", "MSG_WAITALL"}
 _LACKED_FLAGS = {"MSG_FASTOPEN": "TCP fast open", "MSG_OOB": "urgent data"}
-_MOST_DATA = 1 << 40
 _NON_BLOCKING = {"O_NONBLOCK", "2048", "2050"}
 _STATUS_FLAGS = {"O_RDWR", "0", "2"} | _NON_BLOCKING
 _SEND_BUFFER = "a send buffer that fills"
+_SHUTDOWNS = {
+    **dict.fromkeys(("SHUT_RD", "0"), ("reading",)),
+    **dict.fromkeys(("SHUT_WR", "1"), ("writing",)),
+    **dict.fromkeys(("SHUT_RDWR", "2"), ("reading", "writing")),
+}
+"""The halves that a shutdown ends."""
+_LEAST_BUFFER = 2304
+"""Linux's SOCK_MIN_RCVBUF [B]."""
 
 
 @dataclass
@@ -97,7 +115,7 @@ class Sockets:
         action, least = _CALLS[call.name]
         if len(call.arguments) < least:
             raise LacksError(f"{call.name} with fewer than {least} arguments")
-        if call.name != "socket" and _descriptor(call) not in self.sockets:
+        if call.name != "socket" and descriptor(call) not in self.sockets:
             return -1, "EBADF"
         return action(self, now, call)
 
@@ -144,19 +162,25 @@ class Sockets:
         return (0, None) if connection.error is None else (-1, connection.error)
 
     def _write(self, now: float, call: Call) -> Result:
-        return self._send_data(now, self._of(call), _size(call.arguments[2]), is_more="MSG_MORE" in _flags(call))
+        return self._send_data(now, self._of(call), size_of(call.arguments[2]), is_more="MSG_MORE" in flags_of(call))
 
     def _sendmsg(self, now: float, call: Call) -> Result:
-        return self._send_data(now, self._of(call), _message(call), is_more="MSG_MORE" in _flags(call))
+        return self._send_data(now, self._of(call), message_size(call), is_more="MSG_MORE" in flags_of(call))
 
     def _read(self, now: float, call: Call) -> Result:
         socket = self._of(call)
         connection = socket.connection
         if connection is None or connection.state in {"SYN_SENT", "SYN_RECV"}:
             return -1, "ENOTCONN"
+        flags, size = flags_of(call), size_of(call.arguments[2])
+        may_wait = socket.is_blocking and "MSG_DONTWAIT" not in flags
+        is_ended = connection.theirs.done or connection.is_read_shut
+        is_over = is_ended or connection.error is not None or connection.state == "CLOSE"
+        if "MSG_WAITALL" in flags and may_wait and connection.unread < size and not is_over:
+            raise WouldBlockError
         if connection.unread > 0:
-            return connection.read(now, _size(call.arguments[2])), None
-        if connection.theirs.done:
+            return min(size, connection.unread) if "MSG_PEEK" in flags else connection.read(now, size), None
+        if is_ended:
             # tcp_recvmsg_locked: the end of the data (SOCK_DONE) comes before an error.
             return 0, None
         if connection.error is not None:
@@ -164,9 +188,9 @@ class Sockets:
             return -1, error
         if connection.state == "CLOSE":
             return 0, None
-        if "MSG_DONTWAIT" in _flags(call):
-            return -1, "EAGAIN"
-        return self._wait(socket)
+        if may_wait:
+            raise WouldBlockError
+        return -1, "EAGAIN"
 
     def _close(self, now: float, call: Call) -> Result:
         socket = self._of(call)
@@ -179,7 +203,7 @@ class Sockets:
                 connection.abort(now)
                 return 0, None
             connection.close_writing(now)
-            connection.is_read_closed = True
+            connection.is_read_closed = connection.is_read_shut = True
         return 0, None
 
     def _stop_listening(self, now: float) -> None:
@@ -192,22 +216,24 @@ class Sockets:
         self.accepting = []
 
     def _shutdown(self, now: float, call: Call) -> Result:
-        connection = self._of(call).connection
+        connection, halves = self._of(call).connection, _SHUTDOWNS[shown(call.arguments[1])]
         if connection is None:
             return -1, "ENOTCONN"
-        connection.close_writing(now)
+        connection.is_read_shut |= "reading" in halves
+        if "writing" in halves:
+            connection.close_writing(now)
         return 0, None
 
     def _fcntl(self, now: float, call: Call) -> Result:
         socket = self._of(call)
         if call.arguments[1] == Word("F_GETFL"):
             return 2 if socket.is_blocking else 2 | 0x800, None
-        socket.is_blocking = not _status_flags(call) & _NON_BLOCKING
+        socket.is_blocking = not status_flags(call) & _NON_BLOCKING
         return 0, None
 
     def _setsockopt(self, now: float, call: Call) -> Result:
         socket, name = self._of(call), shown(call.arguments[2])
-        value = _first(call.arguments[3])
+        value = first_of_one(call.arguments[3])
         match name:
             case "SO_RCVBUF" if isinstance(value, int):
                 self._before_data(socket, name)
@@ -239,12 +265,14 @@ class Sockets:
         return 0, None
 
     def _getsockopt(self, now: float, call: Call) -> Result:
-        socket, name, expected = self._of(call), shown(call.arguments[2]), _first(call.arguments[3])
+        socket, name, expected = self._of(call), shown(call.arguments[2]), first_of_one(call.arguments[3])
         connection = socket.connection
         wanted: Value = shown(expected) if isinstance(expected, Word) else expected
         found: Value
         if name == "SO_ERROR":
-            found, wanted = self._error(connection), _errno(wanted)
+            found, wanted = self._error(connection), errno_named(wanted)
+        elif name == "SO_RCVBUF":
+            found = self._receive_buffer(connection)
         elif name == "TCP_MAXSEG":
             found = self.setup.host.mss if connection is None else connection.peer.mss
         else:
@@ -255,6 +283,19 @@ class Sockets:
         if expected is not ANYTHING and found != wanted:
             raise OtherValueError(name, found, expected)
         return 0, None
+
+    def _receive_buffer(self, connection: Connection | None) -> int:
+        """The size of the receive buffer, twice what was asked for under Linux, as it is read there [B]."""
+        host, as_linux = self.setup.host if connection is None else connection.host, is_linux(self.given)
+        if as_linux and "receive_window" in self.setup.given:
+            raise LacksError("SO_RCVBUF where `receive_window` is given, which is not the memory of Linux's buffer")
+        if host.buffer is not None:
+            return max(2 * host.buffer, _LEAST_BUFFER) if as_linux else host.buffer
+        if not as_linux:
+            raise LacksError("the size of a receive buffer that has none")
+        if connection is not None and connection.receiver.delivered:
+            raise LacksError("the size of a receive buffer that grows with what is read")
+        return host.first_buffer
 
     @staticmethod
     def _error(connection: Connection | None) -> str | int:
@@ -303,7 +344,7 @@ class Sockets:
     # Helpers.
 
     def _of(self, call: Call) -> Socket:
-        return self.sockets[_descriptor(call)]
+        return self.sockets[descriptor(call)]
 
     def _only_one(self) -> None:
         if self.is_open:
@@ -371,17 +412,17 @@ def lacks(call: Call) -> str | None:
     if (
         call.name == "fcntl"
         and names[1:2] != ["F_GETFL"]
-        and not (names[1:2] == ["F_SETFL"] and _status_flags(call) <= _STATUS_FLAGS)
+        and not (names[1:2] == ["F_SETFL"] and status_flags(call) <= _STATUS_FLAGS)
     ):
         return f"fcntl with {', '.join(names[1:])}"
-    if call.name == "shutdown" and names[1:] != ["SHUT_WR"]:
-        return "shutdown of the reading half"
+    if call.name == "shutdown" and not set(names[1:]) <= set(_SHUTDOWNS):
+        return f"shutdown with {', '.join(names[1:])}"
     if call.name in {"write", "send", "sendto", "sendmsg"}:
         return _send_lacks(call)
     if call.name in {"read", "recv", "recvfrom"} and any(each is not ANYTHING for each in call.arguments[1:2]):
         return "the content of data that is read"
-    if call.name in {"recv", "recvfrom"} and not _flags(call) <= _PLAIN_FLAGS:
-        return f"{call.name} with {'|'.join(sorted(_flags(call) - _PLAIN_FLAGS))}"
+    if call.name in {"recv", "recvfrom"} and not flags_of(call) <= _READ_FLAGS:
+        return f"{call.name} with {'|'.join(sorted(flags_of(call) - _READ_FLAGS))}"
     return None
 
 
@@ -397,80 +438,12 @@ def _option_lacks(call: Call, names: Sequence[str]) -> str | None:
 
 
 def _send_lacks(call: Call) -> str | None:
-    for flag in sorted(_flags(call) - _PLAIN_FLAGS - {"MSG_MORE"}):
+    for flag in sorted(flags_of(call) - _PLAIN_FLAGS - {"MSG_MORE"}):
         return _LACKED_FLAGS.get(flag, flag if flag.startswith("MSG_") else f"{call.name} with the flags {flag}")
-    if call.name == "sendmsg" and _message_parts(call) is None:
+    if call.name == "sendmsg" and message_parts(call) is None:
         return "a message with more than data"
-    asked = _message(call) if call.name == "sendmsg" else call.arguments[2] if len(call.arguments) > 2 else None
+    asked = message_size(call) if call.name == "sendmsg" else call.arguments[2] if len(call.arguments) > 2 else None
     is_short = isinstance(call.result, int) and isinstance(asked, int) and 0 <= call.result < asked
     if call.until is not None or is_short or error_named(call.error) == "EAGAIN":
         return _SEND_BUFFER
     return None
-
-
-_SAME = {"EWOULDBLOCK": "EAGAIN", "EDEADLOCK": "EDEADLK", "ENOTSUP": "EOPNOTSUPP"}
-"""Names of the same number in Linux, by which packetdrill compares."""
-
-
-def error_named(name: str | None) -> str | None:
-    """An error by the name that it has here."""
-    return None if name is None else _SAME.get(name, name)
-
-
-def _errno(wanted: Value) -> Value:
-    """The name of an error that a script gives by its name or its number; 0 is none."""
-    if isinstance(wanted, int):
-        return errno.errorcode.get(wanted, wanted) if wanted else 0
-    return _SAME.get(wanted, wanted) if isinstance(wanted, str) else wanted
-
-
-def _status_flags(call: Call) -> set[str]:
-    return {flag for argument in call.arguments[2:] for flag in shown(argument).split("|")}
-
-
-def _flags(call: Call) -> set[str]:
-    at = 2 if call.name == "sendmsg" else 3
-    text = shown(call.arguments[at]) if len(call.arguments) > at and call.name not in {"read", "write"} else "0"
-    return set(text.split("|"))
-
-
-def _message_parts(call: Call) -> list[int] | None:
-    """The sizes of the parts of a message, if it is data alone: ``{msg_name(...)=..., msg_iov(1)=[{..., 9}]}``."""
-    fields = call.arguments[1] if len(call.arguments) > 1 else ()
-    if isinstance(fields, str) or not isinstance(fields, Sequence):
-        return None
-    parts: list[int] = []
-    for field in fields:
-        if not isinstance(field, Named) or field.name not in {"msg_name", "msg_iov", "msg_flags"}:
-            return None
-        if field.name == "msg_iov":
-            vectors = field.value if isinstance(field.value, Sequence) and not isinstance(field.value, str) else ()
-            for vector in vectors:
-                is_plain = isinstance(vector, tuple) and len(vector) == 2 and vector[0] is ANYTHING
-                if not is_plain or not isinstance(vector[1], int) or not 0 <= vector[1] <= _MOST_DATA:  # type: ignore[index]
-                    return None
-                parts.append(vector[1])  # type: ignore[index]
-    return parts or None
-
-
-def _message(call: Call) -> int:
-    """The size of a message [B]."""
-    return sum(_message_parts(call) or [])
-
-
-def _descriptor(call: Call) -> int:
-    first = call.arguments[0]
-    return first if isinstance(first, int) else -1
-
-
-def _size(value: Value) -> int:
-    if not isinstance(value, int) or not 0 <= value <= _MOST_DATA:
-        raise LacksError(f"a call with the size {shown(value)}")
-    return value
-
-
-def _first(value: Value) -> Value:
-    """The value of ``[1]``, or of a plain argument."""
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
-        return value[0]
-    return value.value if isinstance(value, Named) else value

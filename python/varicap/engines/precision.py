@@ -103,8 +103,9 @@ def keeping(
         yield None
         return
     request = asked()
-    with Unfinished(Path(folder), plan_of(request), notify) as unfinished:
-        yield Kept(unfinished, partial(_core.results, request.scenario))
+    restore = partial(_core.results, request.scenario)
+    with Unfinished(Path(folder), plan_of(request), notify, restore) as unfinished:
+        yield Kept(unfinished, restore)
 
 
 class _Batches:

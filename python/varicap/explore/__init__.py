@@ -3,6 +3,7 @@
 The page is one file, in which the simulator is a WebAssembly module; it asks for nothing else.
 """
 
+import base64
 import json
 import secrets
 from collections.abc import Iterator
@@ -35,6 +36,8 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_NO_TEXT = "data:application/octet-stream;base64,"
+"""As ``NO_TEXT`` of the page's ``state.ts``."""
 
 
 def read(file: Path) -> tuple[str, dict[str, str]]:
@@ -80,11 +83,28 @@ def read_text(name: str, path: Path) -> str:
             "no other traces: copy it there"
         )
     try:
-        return read_whole(path, MOST_BYTES).decode()
-    except UnicodeDecodeError:
-        raise UnreadableError(f"{name} is not a text, and the laboratory in a browser takes texts only") from None
+        return as_text(read_whole(path, MOST_BYTES))
     except UnreadableError as error:
         raise UnreadableError(f"{name}: {error}") from None
+
+
+def as_text(content: bytes) -> str:
+    """What a page is handed of a file: its text or, of one that is none, such as a capture, a data URL."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return _NO_TEXT + base64.b64encode(content).decode()
+
+
+def as_bytes(text: str) -> bytes:
+    """The inverse of `as_text`.
+
+    Raises:
+        ValueError: it is no text that a file can have.
+    """
+    if text.startswith(_NO_TEXT):
+        return base64.b64decode(text.removeprefix(_NO_TEXT), validate=True)
+    return text.encode()
 
 
 def with_scenario(page: str, text: str, name: str, traces: dict[str, str]) -> str:

@@ -37,6 +37,8 @@ class Reader:
     ports: dict[str, list[str]] = field(default_factory=dict)
     """The links of each node, in the order of its interfaces."""
     devices: dict[str, tc.Device] = field(default_factory=dict)
+    lacks: dict[str, str] = field(default_factory=dict)
+    """Names without a value, and the name that each waits for."""
     steps: int = 0
 
     def run(self, body: list[ast.stmt], depth: int = 0) -> None:
@@ -74,6 +76,13 @@ class Reader:
             self.names[name] = value(node, self.names)
         except UnknownError:
             self.names.pop(name, None)
+            self.lacks[name] = self._missing(node)
+
+    def _missing(self, node: ast.expr) -> str:
+        """The name that has to be known for an expression to have a value."""
+        unknown = [each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id not in self.names]
+        first = unknown[0] if unknown else ast.unparse(node)
+        return self.lacks.get(first, first)
 
     def _loop(self, loop: ast.For, depth: int) -> None:
         try:
@@ -147,8 +156,7 @@ class Reader:
                 if keyword.arg in ("cls", "intf"):
                     continue
                 if keyword.arg in _KEYS or keyword.arg is None:
-                    missing = [each.id for each in ast.walk(keyword.value) if isinstance(each, ast.Name)]
-                    unknown = next((name for name in missing if name not in self.names), ast.unparse(keyword.value))
+                    unknown = self._missing(keyword.value)
                     raise self.source.error(
                         call.lineno, unknown, f"a value for `{keyword.arg or unknown}`: --set NAME=VALUE gives one"
                     ) from None
@@ -199,8 +207,9 @@ class Reader:
             link.set("loss", share(lost / 100))
         limit = _positive(options.get("max_queue_size"))
         if bps:
-            comment = "netem's limit; " if limit else "netem's limit of itself; "
-            link.set("queue", {"drop-tail": {"limit": f"{int(limit or 1000)} packets"}}, comment + WITH_DELAYED)
+            comment = "netem's limit" if limit else "the 1000 packets of netem, or of the device"
+            counted = f"{comment}; {WITH_DELAYED}" if delay != "0 s" else comment
+            link.set("queue", {"drop-tail": {"limit": f"{int(limit or 1000)} packets"}}, counted)
         for key in ("enable_ecn", "enable_red", "use_tbf", "use_hfsc"):
             if options.get(key):
                 self.draft.leave_out(call.lineno, ast.unparse(call), f"`{key}`")
@@ -218,9 +227,9 @@ class Reader:
         except UnknownError:
             written = ast.unparse(call)
             if "tc qdisc" in written or "tc class" in written:
-                names = [each.id for each in ast.walk(call.args[0]) if isinstance(each, ast.Name)]
-                missing = next((name for name in names if name not in self.names), written)
-                raise self.source.error(call.lineno, missing, "a value for it: --set NAME=VALUE") from None
+                raise self.source.error(
+                    call.lineno, self._missing(call.args[0]), "a value for it: --set NAME=VALUE"
+                ) from None
             return
         try:
             words = shlex.split(text.replace("2>/dev/null", ""))

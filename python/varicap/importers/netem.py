@@ -19,6 +19,8 @@ from varicap.importers.source import (
 )
 
 _T = TypeVar("_T")
+DEVICE = "10 Gbit/s"
+"""What a virtual device carries by itself, about."""
 ETHERNET: dict[str, Toml] = {"overhead": "14 B", "in_queue": True}
 """What Linux's queues count of a packet beyond its IP header."""
 
@@ -136,8 +138,8 @@ def _loss(link: Entry, words: Words, comment: str) -> None:
         names = ("p", "r", "one_minus_h", "one_minus_k")
         link.set("loss", {"gemodel": dict(zip(names, shares, strict=False))}, comment)
     elif kind == "state":
-        names = ("p13", "p31", "p32", "p23", "p14")
-        link.set("loss", {"4state": dict(zip(names, shares, strict=False))}, comment)
+        states = ("p13", "p31", "p32", "p23", "p14")
+        link.set("loss", {"4state": dict(zip(states, shares, strict=False))}, comment)
     elif len(shares) > 1:
         link.set("loss", {"correlated": {"probability": shares[0], "correlation": shares[1]}}, comment)
     else:
@@ -168,6 +170,8 @@ def tbf(draft: Draft, link: Entry, words: Words) -> dict[str, Toml]:
         shaper["queue"] = {"drop-tail": {"limit": bytes_of(limit)}}
     elif "latency" not in shaper:
         raise words.source.error(command.line, command.text, "tbf with a limit or a latency")
+    link.keys.setdefault("capacity", DEVICE)
+    link.say("assumed: the speed of the device itself, behind the shaper", "capacity")
     link.set("queue", {"shaper": shaper}, draft.quote(command.line, command.text))
     link.set("framing", dict(ETHERNET), "tbf counts an Ethernet header with each packet")
     return shaper

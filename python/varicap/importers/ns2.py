@@ -81,6 +81,7 @@ class Script:
         self.things: dict[str, Thing] = {}
         self.defaults: dict[str, str] = {}
         self.end: float | None = None
+        self.nodes = 0
         self.tcl = Tcl(source, self.command, dict(given), frozenset(given))
 
     def command(self, line: int, words: list[str]) -> str | None:
@@ -119,7 +120,8 @@ class Script:
         said = " ".join(words)
         if verb == "node":
             name = self._make(line, "node")
-            self.things[name].node = f"n{sum(thing.kind == 'node' for thing in self.things.values()) - 1}"
+            self.things[name].node = f"n{self.nodes}"
+            self.nodes += 1
             return name
         if verb in ("duplex-link", "simplex-link") and len(rest) >= 5:
             self._link(line, said, rest, is_duplex=verb == "duplex-link")
@@ -279,6 +281,7 @@ class Script:
             elif key not in ("fid_", "class_", "prio_", "cwnd_", "nam_tracevar_", "maxseq_"):
                 self.draft.leave_out(line, f"{key} {value}", "a setting of the agent that no key stands for")
         flow.set("tcp", tcp)
+        flow.set("jitter", "0 s", "overhead_ 0: ns-2 answers at once")
         if app.size is not None and app.size > 0:
             flow.set("app", {"transfer": {"size": bytes_of(app.size)}})
         if app.kind != "Application/FTP":

@@ -6,6 +6,10 @@ policy may not do: draw random numbers, since the same seed would give another r
 ONNX's own, of which nobody knows what they do; and read other files.  How long it computes, and with how much memory,
 no file says: `varicap.policies.onnx_process` binds it.
 
+No package does this: onnxruntime shows a graph only once it has a session, for which it computes what is constant, and
+the package onnx makes objects of a whole file, a hundred bytes and more of each empty part, before anything of it can
+be refused.  Here a file is read in place, and no more than so many parts of it.
+
 Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto (the numbers of fields).
 """
 

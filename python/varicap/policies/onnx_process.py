@@ -3,8 +3,9 @@
 Plain ones, of which it is known beforehand what a decision costs, decide here (`varicap.policies.onnx_plain`).  Another
 one may compute endlessly within one decision, or fill the memory, while nobody in this process can ask what has
 been taken.  So it decides in a child: this process waits for its answer, asks meanwhile whether the limits of the run
-are kept (`varicap._core.left`), and ends the child where they are not.  Where the system has such limits, the child may
-not have more memory than the run.  A network that makes the runtime crash ends the child alone.
+are kept (`varicap._core.left`), and ends the child where they are not.  The child may not have more memory than the
+run: by a limit of Linux, by a thread of its own on macOS; on Windows nothing but its time is bound.  A network that
+makes the runtime crash ends the child alone.
 """
 
 import atexit

@@ -10,6 +10,7 @@ import signal
 import struct
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ HEAD = struct.Struct("<BIQ")
 """What begins an answer: its kind, its length in bytes, and what the process holds by now [B]."""
 READY, ACTION, FAILED, NO_MEMORY = range(4)
 _MOST_SAID = 1000
+_LOOK_S = 0.02
+"""How often a process looks at its own memory where the system does not [s]."""
 _PAGE = os.sysconf("SC_PAGESIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -33,7 +36,7 @@ def main() -> None:
         return _say(out, FAILED, str(error).encode())
     _say(out, READY, b"")
     (most,) = struct.unpack("<Q", _read(8))
-    _limit(most)
+    _limit(most, out)
     content = _read(struct.unpack("<Q", _read(8))[0])
     try:
         options = onnxruntime.SessionOptions()
@@ -69,7 +72,7 @@ def _size(shape: Any) -> int:
     return shape[-1] if shape and isinstance(shape[-1], int) else -1
 
 
-def _limit(most: int) -> None:
+def _limit(most: int, out: int) -> None:
     """Take at most `most` bytes more than now, write to no file, and leave no image of the memory behind."""
     try:
         import resource
@@ -79,6 +82,16 @@ def _limit(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (memory_of("self")[0] + most, resource.RLIM_INFINITY))
+    else:  # macOS keeps no limit of addresses; a thread looks, since onnxruntime computes without Python's lock
+        threading.Thread(target=_end_beyond, args=(_held() + most, out), daemon=True).start()
+
+
+def _end_beyond(most: int, out: int) -> None:
+    """End this process once it holds more than `most` bytes, whatever it computes."""
+    while (held := _held()) <= most:
+        time.sleep(_LOOK_S)
+    _say(out, NO_MEMORY, f"it holds {held / 1e6:.0f} MB".encode())
+    os._exit(1)
 
 
 def memory_of(process: "int | str") -> tuple[int, int]:

@@ -83,8 +83,16 @@ def discard(folder: Path, request: Request, notify: Callable[[str], None]) -> No
 class Unfinished:
     """The finished runs of a command; `with` releases the folder in the end."""
 
-    def __init__(self, folder: Path, plan: Mapping[str, Any], notify: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        plan: Mapping[str, Any],
+        notify: Callable[[str], None],
+        restore: Callable[[list[bytes]], object] = lambda _: None,
+    ) -> None:
+        """Take up what a folder has of runs that are to `restore` without a `RunError`."""
         self.folder = folder
+        self._restore = restore
         self.there: dict[int, bytes] = {}
         """What was finished before, by replication."""
         self._plan = plan
@@ -153,11 +161,21 @@ class Unfinished:
 
     def _read(self) -> None:
         assert self._pieces is not None  # noqa: S101 - it is open
-        for name, runs in self._pieces.whole(_runs_in):
+        for name, runs in self._pieces.whole(self._restorable):
             if self.there.keys() & runs.keys():
                 self._pieces.set_aside(self._pieces.parts, name, "has runs that another part has")
             else:
                 self.there |= runs
+
+    def _restorable(self, piece: bytes) -> dict[int, bytes]:
+        """The bytes of each run.  Raises ``ValueError`` for what is no part, or of which no results can be made."""
+        runs = _runs_in(piece)
+        for replication, run in runs.items():
+            try:
+                self._restore([run])
+            except _core.RunError as error:
+                raise ValueError(f"run {replication} is none ({error})") from None
+        return runs
 
 
 def is_unfinished(folder: Path) -> bool:

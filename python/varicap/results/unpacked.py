@@ -5,6 +5,8 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from varicap.results.pages import unpacked_sizes
+
 MOST = 4_000_000_000
 """The largest table that is read [B in memory]."""
 USUAL = 256_000_000
@@ -24,6 +26,7 @@ def read_parquet(source: BinaryIO) -> pa.Table:
 
     Raises:
         TooLargeError: it would take more memory than tables of results do.
+        ValueError: its pages are none.
         pyarrow.ArrowException: it is not in Parquet.
         OSError: it cannot be read.
     """
@@ -34,6 +37,7 @@ def read_parquet(source: BinaryIO) -> pa.Table:
     widths = [_width(field.type) for field in file.schema_arrow]
     row = sum(widths) + len(widths) / 8
     _refuse(file.metadata.num_rows * row, packed, most)
+    _refuse_pages(source, file.metadata, packed, most)
     texts = sum(_longest(file.metadata, place) for place, width in enumerate(widths) if width == _OF_A_TEXT)
     if file.metadata.num_rows * (row + texts) <= most:
         return file.read()
@@ -63,6 +67,14 @@ def _longest(metadata: pq.FileMetaData, place: int) -> int:
         return 0
     groups = range(metadata.num_row_groups)
     return max((metadata.row_group(group).column(place).total_uncompressed_size for group in groups), default=0)
+
+
+def _refuse_pages(source: BinaryIO, metadata: pq.FileMetaData, packed: int, most: int) -> None:
+    """Refuse pages that unpack to too much, whatever the footer says of them."""
+    taken = 0
+    for size in unpacked_sizes(source, metadata):
+        taken += size
+        _refuse(taken, packed, most)
 
 
 def _refuse(taken: float, packed: int, most: int) -> None:

@@ -137,7 +137,8 @@ class Growing:
     def publish(self, points: Sequence[int], facts: Mapping[str, Any]) -> Study:
         """The runs of these points as a study, which is written into the folder if there is one."""
         tables = {kind: _of(rows, points) for kind, rows in self._store.read().items()}
-        keys = list(dict.fromkeys(key for point in self.points for key, _ in point))
+        chosen = [point for number, point in enumerate(self.points) if number in set(points)]
+        keys = list(dict.fromkeys(key for point in chosen for key, _ in point))
         filled = tuple(tuple((key, dict(self.points[number]).get(key, ABSENT)) for key in keys) for number in points)
         exact = frozenset(place for place, number in enumerate(points) if self.is_exact(number))
         study = Study(self.base.name, filled, tables, self._kept, exact)

@@ -10,6 +10,7 @@ manifest.json        the same facts for readers, with versions, host and digests
 
 import hashlib
 import json
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,7 @@ def unpack(piece: bytes) -> Tables:
     """The tables of a piece.  Raises ``ValueError`` for what is none."""
     source = pa.BufferReader(piece)
     try:
+        _refuse_compressed(piece)
         tables = {kind: pa.ipc.open_stream(source).read_all() for kind in KINDS}
         for kind, rows in tables.items():
             rows.validate(full=True)
@@ -139,6 +141,50 @@ def unpack(piece: bytes) -> Tables:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"not tables of runs: {error}") from None
     return tables
+
+
+_DICTIONARY, _ROWS = 2, 3
+"""Kinds of messages that have buffers."""
+
+
+def _refuse_compressed(piece: bytes) -> None:
+    """Refuse buffers that unpack: those that `pack` writes do not, so that a piece is as large in memory as it is.
+
+    Source: Apache Arrow, format/Message.fbs (the numbers of fields).
+    """
+    source = pa.BufferReader(piece)
+    for _ in KINDS:
+        for message in pa.ipc.MessageReader.open_stream(source):
+            head = memoryview(message.metadata)
+            try:
+                root = _after(head, 0)
+                kind, rows = _field(head, root, 1), _field(head, root, 2)
+                if not kind or not rows or head[kind] not in (_DICTIONARY, _ROWS):
+                    continue
+                batch = _after(head, rows)
+                if head[kind] == _DICTIONARY:
+                    batch = _after(head, _field(head, batch, 1))
+                is_compressed = _field(head, batch, 3) != 0
+            except (struct.error, IndexError):
+                raise ValueError("not tables of runs: a message that is none") from None
+            if is_compressed:
+                raise ValueError("not tables of runs: compressed, expected buffers as they are")
+
+
+def _after(head: memoryview, at: int) -> int:
+    """Where an offset of a flatbuffer leads."""
+    return at + int(struct.unpack_from("<I", head, at)[0])
+
+
+def _field(head: memoryview, table: int, number: int) -> int:
+    """The place of a field of a table in a flatbuffer; 0: it has none."""
+    offsets = table - struct.unpack_from("<i", head, table)[0]
+    if offsets < 0:
+        raise IndexError
+    size = struct.unpack_from("<H", head, offsets)[0]
+    at = 4 + 2 * number
+    offset = struct.unpack_from("<H", head, offsets + at)[0] if at + 2 <= size else 0
+    return table + offset if offset else 0
 
 
 def _fault_of_runs(rows: pa.Table) -> str:

@@ -1,5 +1,6 @@
 /** The engine as the page sees it: questions and promises. */
 
+import { bytesOf, NO_TEXT } from "../state";
 import { type Answer, type Mistakes, ScenarioMistakes } from "./module";
 
 declare const WORKER: string;
@@ -61,7 +62,7 @@ export class Client {
   handing(files: [string, string][]): object[] {
     const wanted = files.filter(([name, text]) => this.held.get(name) !== text);
     wanted.forEach(([name, text]) => this.held.set(name, text));
-    return wanted.map(([name, text]) => ({ do: "file", name, text }));
+    return wanted.map(([name, text]) => ({ do: "file", name, ...(text.startsWith(NO_TEXT) ? { bytes: [...bytesOf(text.slice(NO_TEXT.length))] } : { text }) }));
   }
 
   /** Ends whatever goes on; the engine forgets its files and its scenario. */

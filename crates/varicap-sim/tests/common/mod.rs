@@ -4,6 +4,7 @@
 use std::io::Cursor;
 pub use varicap_experiment::interval::Interval;
 use varicap_experiment::results::RunResult;
+use varicap_experiment::rows::LinkRow;
 
 use varicap_experiment::{ReadFile, Scenario};
 use varicap_sim::{Options, run_many};
@@ -34,4 +35,16 @@ pub fn interval(runs: &[RunResult], value: impl Fn(&RunResult) -> f64) -> Interv
 pub fn assert_within(what: &str, found: Interval, expected: f64, share: f64) {
     let error = found.mean / expected - 1.0;
     assert!(error.abs() <= share, "{what}: {found:?} against {expected} ({:+.1} %)", error * 100.0);
+}
+
+/// The row of the link of this name.
+#[track_caller]
+pub fn link<'a>(run: &'a RunResult, name: &str) -> &'a LinkRow {
+    run.links.iter().find(|link| link.name == name).unwrap_or_else(|| panic!("no link {name}"))
+}
+
+/// Asserts equality in which a value that was not measured (NaN) equals itself.
+#[track_caller]
+pub fn assert_same<T: std::fmt::Debug>(one: &T, other: &T) {
+    assert_eq!(format!("{one:?}"), format!("{other:?}"));
 }

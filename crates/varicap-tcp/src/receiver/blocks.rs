@@ -197,7 +197,7 @@ impl Receiver {
             add(segment, block);
         }
         segment.sack_count = count as u8;
-        if self.count_sack {
+        if self.counts_options {
             segment.wire_size += option_sack(segment.sack_count);
         }
     }

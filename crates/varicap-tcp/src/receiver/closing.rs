@@ -82,6 +82,8 @@ impl Receiver {
         closing.own = Own::Due;
         closing.rto = rto.unwrap_or(FIRST_RTO);
         (self.ack_due, self.has_extras) = (true, true);
+        // From now on the acknowledgement number of any segment may be that of the FIN.
+        self.plain = Flags(u16::MAX);
     }
 
     /// As [`Receiver::push`], once the sender [has ended](Receiver::has_ended): a second caller would keep that from being inlined.
@@ -120,6 +122,17 @@ impl Receiver {
                 self.ack_at = Time::NEVER;
             }
         }
+    }
+
+    /// When its own FIN is sent again, if it waits for that; the deadline of an acknowledgement, which data sets, is then free.
+    pub(super) fn set_fin_aside(&mut self) -> Time {
+        let Some(closing) = self.closing.as_deref().filter(|closing| closing.own == Own::Sent) else {
+            return Time::NEVER;
+        };
+        if self.unacknowledged == 0 {
+            self.ack_at = Time::NEVER;
+        }
+        closing.again_at
     }
 
     /// Adds the FIN to `segment`, which leaves at `now`, if that is due, for the first time or again.

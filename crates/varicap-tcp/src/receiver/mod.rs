@@ -15,7 +15,7 @@ use crate::config::{LARGEST_WINDOW, SackList, TcpConfig};
 use crate::congestion::EcnNeed;
 use crate::ecn::EcnMode;
 use crate::place::Place;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, Segment, options_of_syn};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, OPTION_ACCURATE_ECN, Segment, options_of_syn, scales_windows};
 use accurate::Accurate;
 use closing::Closing;
 use delay::Delay;
@@ -26,7 +26,7 @@ const UNUSUAL: Flags = Flags::SYN.with(Flags::FIN).with(Flags::CE).with(Flags::C
 /// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
 /// together would share an acknowledgement.
 ///
-/// What most segments read lies together, and first, as in a [`Sender`](crate::Sender).
+/// The fields that most segments read lie together, and first, as in a [`Sender`](crate::Sender).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -51,7 +51,7 @@ pub struct Receiver {
     next: u64,
     /// Acknowledgement number last sent (RFC 7323's Last.ACK.sent) [B].
     last_ack: u64,
-    /// What the next acknowledgement echoes (RFC 7323's TS.Recent).
+    /// The timestamp that the next acknowledgement echoes (RFC 7323's TS.Recent).
     echo: Time,
     /// Right edge of the window last advertised [B].
     edge: u64,
@@ -60,9 +60,9 @@ pub struct Receiver {
     ack_every: u32,
     /// Out-of-order data: sorted, disjoint, not touching `[start, end)` [B].
     held: VecDeque<(u64, u64)>,
-    /// What it does beyond waiting for a fixed time.
+    /// Its delays of acknowledgements beyond waiting for a fixed time.
     delay: Option<Box<Delay>>,
-    /// What it counts in AccECN mode (RFC 9768).
+    /// Its counters in AccECN mode (RFC 9768).
     accurate: Option<Box<Accurate>>,
     /// How the two directions end, once one does.
     closing: Option<Box<Closing>>,
@@ -79,7 +79,7 @@ pub struct Receiver {
     /// An acknowledgement echoes the marks of what it acknowledges (RFC 8257 §3.2); CE that was echoed last is DCTCP.CE.
     echo_each_byte: bool,
     selective: bool,
-    count_sack: bool,
+    counts_options: bool,
     sack_list: SackList,
     max_blocks: u8,
     /// Whether duplicates are reported.
@@ -159,7 +159,7 @@ impl Receiver {
             mss: config.mss.as_u64().max(1),
             header: config.header.as_u64().min(u64::from(u16::MAX)) as u16,
             timestamps: config.option_timestamps(),
-            count_sack: config.count_options,
+            counts_options: config.count_options,
             sack_list: config.sack_list,
             delay,
         };
@@ -188,7 +188,7 @@ impl Receiver {
         &self.buffer
     }
 
-    /// What the next segment reads and is no part of this.
+    /// The places outside of this that the next segment reads.
     pub fn aside(&self) -> impl Iterator<Item = Place> + '_ {
         let delay = self.delay.as_deref().map(Place::of);
         delay.into_iter().chain(self.held.front().map(Place::of))
@@ -322,7 +322,9 @@ impl Receiver {
             return 0;
         }
         let before = self.delivered();
+        let fin_at = self.set_fin_aside();
         self.take(now, end, segment);
+        self.ack_at = self.ack_at.min(fin_at);
         if !self.held.is_empty() {
             // RFC 5681 §4.2: it fills (part of) a gap, at once.
             self.release(start);
@@ -380,7 +382,7 @@ impl Receiver {
         (self.echo_congestion, self.has_extras, self.ack_due) = (is_marked, true, true);
     }
 
-    /// What is there is acknowledged by a segment of its own, before something changes.
+    /// Acknowledges the data that is there by a segment of its own, before something changes.
     fn acknowledge_before(&mut self, now: Time) {
         let mut segment = Segment::default();
         self.ack_due = true;
@@ -494,7 +496,7 @@ impl Receiver {
         if std::mem::take(&mut self.syn_due) {
             let agreement = if self.agrees_to_ecn { Flags::ECE } else { Flags::default() };
             segment.flags = segment.flags.with(Flags::SYN).with(agreement);
-            segment.wire_size += options_of_syn(self.timestamps);
+            segment.wire_size += self.options_of_syn();
         }
         if self.echo_congestion {
             segment.flags = segment.flags.with(Flags::ECE);
@@ -502,7 +504,7 @@ impl Receiver {
         }
         if let Some(accurate) = &mut self.accurate
             && accurate.report(segment)
-            && self.count_sack
+            && self.counts_options
         {
             segment.wire_size += OPTION_ACCURATE_ECN;
         }
@@ -511,6 +513,13 @@ impl Receiver {
             self.report(duplicate, segment);
         }
         self.has_extras = self.echo_congestion || self.accurate.is_some() || self.has_closed();
+    }
+
+    /// What the options of the answer to a SYN take beyond those of other segments [B].
+    fn options_of_syn(&self) -> u16 {
+        let timestamps = self.timestamps > 0;
+        let scales = scales_windows(timestamps, self.buffer.into());
+        if self.counts_options { options_of_syn(self.selective, timestamps, scales) } else { 0 }
     }
 
     /// The instant at which a delayed acknowledgement, or the FIN again, is due; [`Time::NEVER`] if neither is.

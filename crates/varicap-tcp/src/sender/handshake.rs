@@ -3,9 +3,8 @@
 use varicap_units::Time;
 
 use crate::config::{AfterLostSyn, TcpConfig};
-use crate::segment::options_of_syn;
 
-/// Whether the connection is open, and how its SYN fares.
+/// The state of the handshake and of its SYN.
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) connected: bool,
@@ -20,7 +19,7 @@ pub(super) struct Handshake {
     after_loss: AfterLostSyn,
     /// How often the SYN has timed out.
     expiries: u16,
-    /// What its options take beyond those of other segments [B].
+    /// The size of its options beyond those of other segments [B].
     pub(super) syn_options: u16,
     /// The answer to the SYN is acknowledged by a segment of its own.
     acknowledges: bool,
@@ -38,7 +37,7 @@ impl Handshake {
             retrans_stamp: now,
             after_loss: config.after_lost_syn,
             expiries: 0,
-            syn_options: options_of_syn(config.option_timestamps()),
+            syn_options: config.options_of_syn(),
             acknowledges: config.handshake_ack,
             ack_due: false,
         }

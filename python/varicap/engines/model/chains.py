@@ -60,6 +60,12 @@ def feedback_misfits(path: FlowPath) -> Iterator[str]:
         yield f"{key}.estimator.effective.delta: in the model the least average is advertised"
     elif name == "effective" and choice(options["at"])[0] != "link":
         yield f"{key}.estimator.effective.at: in the model the link takes the averages"
+    yield from update_misfits(path)
+
+
+def update_misfits(path: FlowPath) -> Iterator[str]:
+    """What keeps updates of the rate from arriving a round trip later, each, as they were advertised."""
+    feedback, key = path.flow["feedback"], f"{path.flow['path']}.feedback"
     if feedback["quantum_bps"] is not None:
         yield f"{key}.quantum: in the model rates are advertised as they are"
     if feedback["loss"] not in (0, "0"):

@@ -83,14 +83,7 @@ class Sessions(Together):
         name, options = choice(feedback["estimator"])
         if name != "exact" or (options or {}).get("interval"):
             yield f"{key}.estimator: in the model each change of the rate is advertised exactly"
-        if feedback["quantum_bps"] is not None:
-            yield f"{key}.quantum: in the model rates are advertised as they are"
-        if feedback["loss"] not in (0, "0"):
-            yield f"{key}.loss: in the model no update is lost"
-        if not isclose(feedback["delay_s"], path.base_rtt_s, rel_tol=1e-6):
-            yield Number(
-                f"{key}.delay = {feedback['delay_s']:g} s: in the model it is the round trip, {path.base_rtt_s:g} s"
-            )
+        yield from chains.update_misfits(path)
 
     def solving(self, path: FlowPath) -> "Computation[Answer]":
         """What the flow gets in the long run."""

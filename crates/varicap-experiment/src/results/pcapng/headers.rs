@@ -29,7 +29,7 @@ const OPTION_ACCURATE_ECN: u8 = 172;
 /// AccECN with the bytes of ECT(1) first (order 1).
 const OPTION_ACCURATE_ECN_1: u8 = 174;
 
-/// What is needed to make the headers of a flow group.
+/// The values that make the headers of a flow group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapturedFlow {
     /// The group sends TCP segments.
@@ -40,8 +40,8 @@ pub enum CapturedFlow {
         timestamps: bool,
         /// Whether the SYN permits SACK (RFC 2018).
         sack: bool,
-        /// By how many bits windows are scaled down (RFC 7323).
-        window_scale: u8,
+        /// By how many bits windows are scaled down, if the SYN says that (RFC 7323).
+        window_scale: Option<u8>,
         /// Whether the handshake negotiates ECN (RFC 3168).
         ecn: bool,
     },
@@ -129,7 +129,7 @@ impl PacketBytes {
         let seq = if is_syn { mine } else { first.wrapping_add(segment.seq as u32) };
         let expected = theirs.wrapping_add(1).wrapping_add(segment.ack as u32);
         // RFC 7323 §2.2: the window of a SYN is not scaled.
-        let scale = if is_syn { 0 } else { window_scale };
+        let scale = if is_syn { 0 } else { window_scale.unwrap_or(0) };
         let advertised = u16::try_from(segment.window >> scale).unwrap_or(u16::MAX);
         // No data flows to a sender, so it advertises no window; that must not look like a closed window.
         let window = if owner.is_reverse { advertised } else { u16::MAX };
@@ -145,13 +145,18 @@ impl PacketBytes {
         if is_syn {
             self.headers.extend_from_slice(&[OPTION_MSS, 4]);
             self.headers.extend_from_slice(&mss.to_be_bytes());
-            self.headers.extend_from_slice(&[OPTION_NOP, OPTION_WINDOW_SCALE, 3, window_scale]);
-            if sack {
+            if let Some(scale) = window_scale {
+                self.headers.extend_from_slice(&[OPTION_NOP, OPTION_WINDOW_SCALE, 3, scale]);
+            }
+            if sack && !timestamps {
                 self.headers.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_SACK_PERMITTED, 2]);
             }
         }
         if timestamps {
-            self.headers.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMPS, 10]);
+            // Linux `tcp_options_write`: SACK-permitted takes the place of the padding.
+            let padding = if is_syn && sack { [OPTION_SACK_PERMITTED, 2] } else { [OPTION_NOP; 2] };
+            self.headers.extend_from_slice(&padding);
+            self.headers.extend_from_slice(&[OPTION_TIMESTAMPS, 10]);
             self.headers.extend_from_slice(&clock(segment.sent_at).to_be_bytes());
             self.headers.extend_from_slice(&clock(segment.echo).to_be_bytes());
         }

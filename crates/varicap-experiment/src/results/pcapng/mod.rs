@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use varicap_net::LossCause;
 use varicap_tcp::{EcnMode, Flags, TcpConfig};
-use varicap_units::{Amount, Time};
+use varicap_units::Time;
 
 use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 
@@ -22,18 +22,11 @@ use headers::PacketBytes;
 impl CapturedFlow {
     /// The headers of a TCP connection.
     pub fn of(tcp: &TcpConfig) -> CapturedFlow {
-        // RFC 7323 §2.3: at most 14 bits; no more than the receive window needs, so that small windows stay exact.
-        let window = match tcp.receive_window {
-            Amount::Bytes(bytes) => bytes.as_u64(),
-            Amount::Packets(packets) => packets.saturating_mul(tcp.mss.as_u64()),
-            Amount::Bdp(_) | Amount::Unlimited => u64::MAX,
-        };
-        let window_scale = (0..14).find(|&scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(14);
         CapturedFlow::Tcp {
             mss: u16::try_from(tcp.mss.as_u64()).unwrap_or(u16::MAX),
             timestamps: tcp.timestamps,
             sack: tcp.recovery.is_selective(),
-            window_scale,
+            window_scale: tcp.window_scale(),
             ecn: tcp.ecn_in_force() == EcnMode::Classic,
         }
     }
@@ -162,7 +155,7 @@ pub fn write_capture<W: Write>(
     capture.finish()
 }
 
-/// What identifies a packet at a link: two that agree in this are identical.
+/// The identity of a packet at a link: two that agree in this are identical.
 type Identity = (u16, PacketOwner, [u64; 3], u32);
 
 fn identity(record: &PacketRecord) -> Identity {
@@ -170,7 +163,7 @@ fn identity(record: &PacketRecord) -> Identity {
     (*link, *owner, [segment.seq, segment.ack, segment.sent_at.as_nanos()], segment.len)
 }
 
-/// What befell packets of one identity at a link, in order of time.
+/// The fates of packets of one identity at a link, in order of time.
 #[derive(Debug, Default)]
 struct Fate {
     marks: VecDeque<Time>,
@@ -178,7 +171,7 @@ struct Fate {
 }
 
 impl Fate {
-    /// What befell the next of these packets.
+    /// The fate of the next of these packets.
     fn next(&mut self) -> Fate {
         let (mark, loss) = (self.marks.pop_front(), self.losses.pop_front());
         Fate { marks: mark.into_iter().collect(), losses: loss.into_iter().collect() }
