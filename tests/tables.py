@@ -240,8 +240,8 @@ def _behind_tbf(rtt_ms: int, limit: int, control: str) -> dict[str, Any]:
     tc qdisc add dev r1-eth1 parent 1: handle 2: tbf rate 100mbit burst 15000 limit {limit}
     tc qdisc add dev r1-eth0 root handle 1: netem delay {rtt_ms / 2}ms
     """
-    found: dict[str, Any] = _imported(script, control, 3).summary["flows"][0]
-    return found
+    flow: dict[str, Any] = _imported(script, control, 3).summary["flows"][0]
+    return flow
 
 
 def _imported(script: str, control: str, seeds: int, **more: str) -> Any:

@@ -39,6 +39,7 @@ SHARES = {
     "interrupted": 0.05,
     "designs": 0.05,
     "urls": 0.05,
+    "imports": 0.05,
 }
 """Of the time."""
 KINDS = tuple(SHARES)

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from itertools import pairwise
@@ -21,9 +22,11 @@ from pathlib import Path
 import numpy as np
 
 import varicap
+import varicap._core
 from fuzz import cases
 from fuzz.commands import SCENARIO
 from fuzz.grammar import ROOT
+from varicap import importers
 from varicap.results.result import Result
 
 sys.path.append(str(ROOT / "tests"))
@@ -62,6 +65,30 @@ def _megabytes(key: str) -> float:
             if line.startswith(key):
                 return float(line.split()[1]) / 1e3
     return 0.0
+
+
+# Experiments of other programs.
+
+FOREIGN = sorted((ROOT / "tests" / "foreign").glob("*"))
+
+
+def imports(rng: random.Random, folder: Path) -> None:
+    """An experiment with something changed becomes a scenario that can be read, or is refused in one line; soon."""
+    content = cases.mutated(rng, rng.choice(FOREIGN).read_bytes())
+    (folder / "experiment").write_bytes(content)
+    form = rng.choice([None, None, None, *importers.FORMS])
+    with within_memory():
+        try:
+            text = importers.import_file(folder / "experiment", form, {"rtt": "20", "bw": "10"})
+        except importers.ImportedError as error:
+            refused = str(error)
+            text = ""
+        else:
+            refused = ""
+    assert "\n" not in refused, refused
+    tomllib.loads(text)
+    with contextlib.suppress(varicap.ScenarioError):
+        varicap._core.Scenario.from_toml(text, "imported.toml", str(ROOT / "examples"), [])
 
 
 # Policies.

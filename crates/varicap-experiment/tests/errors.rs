@@ -176,12 +176,12 @@ fn unknown_names_say_which_there_are() {
         (
             "delay = ",
             "dealy = ",
-            "x.toml:4: topology.dumbbell.forward.dealy: found `dealy`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
+            "x.toml:4: topology.dumbbell.forward.dealy: found `dealy`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `netem`, `framing` or `arq`; did you mean `delay`?",
         ),
         (
             "delay = ",
             "bandwidth = ",
-            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `framing` or `arq`; did you mean `capacity`?",
+            "x.toml:4: topology.dumbbell.forward.bandwidth: found `bandwidth`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `netem`, `framing` or `arq`; did you mean `capacity`?",
         ),
         (
             "recovery = \"sack\"",
@@ -216,7 +216,7 @@ fn unknown_names_say_which_there_are() {
         (
             "drop-tail = { limit",
             "drop-tail = { limits",
-            "x.toml:5: topology.dumbbell.forward.queue.drop-tail.limits: found `limits`, expected the key `limit` or `counts_in_service`; did you mean `limit`?",
+            "x.toml:5: topology.dumbbell.forward.queue.drop-tail.limits: found `limits`, expected the key `limit`, `counts_in_service` or `ties`; did you mean `limit`?",
         ),
         (
             "[topology.dumbbell.forward]",
@@ -616,7 +616,7 @@ fn settings_are_named_as_they_were_typed() {
         (
             "topology.dumbbell.forward.delays",
             "1 s",
-            "--set topology.dumbbell.forward.delays=1 s: topology.dumbbell.forward.delays: found `delays`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `framing` or `arq`; did you mean `delay`?",
+            "--set topology.dumbbell.forward.delays=1 s: topology.dumbbell.forward.delays: found `delays`, expected the key `name`, `from`, `to`, `capacity`, `service`, `delay`, `reorder`, `handover`, `queue`, `loss`, `netem`, `framing` or `arq`; did you mean `delay`?",
         ),
         (
             "topology.chain.forward.0.delay",

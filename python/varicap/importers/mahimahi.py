@@ -61,7 +61,7 @@ def _shells(made: Draft, command: Command) -> None:
         else:
             if shell != "--":
                 made.leave_out(command.line, " ".join([shell, *words]), "the program inside: the flow below is assumed")
-                return
+                break
     if delay:
         for link in made.links.values():
             link.set("delay", nanoseconds(delay * 1e6), comment)

@@ -138,8 +138,8 @@ def _loss(link: Entry, words: Words, comment: str) -> None:
         names = ("p", "r", "one_minus_h", "one_minus_k")
         link.set("loss", {"gemodel": dict(zip(names, shares, strict=False))}, comment)
     elif kind == "state":
-        names = ("p13", "p31", "p32", "p23", "p14")
-        link.set("loss", {"4state": dict(zip(names, shares, strict=False))}, comment)
+        states = ("p13", "p31", "p32", "p23", "p14")
+        link.set("loss", {"4state": dict(zip(states, shares, strict=False))}, comment)
     elif len(shares) > 1:
         link.set("loss", {"correlated": {"probability": shares[0], "correlation": shares[1]}}, comment)
     else:

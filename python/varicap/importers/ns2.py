@@ -81,6 +81,7 @@ class Script:
         self.things: dict[str, Thing] = {}
         self.defaults: dict[str, str] = {}
         self.end: float | None = None
+        self.nodes = 0
         self.tcl = Tcl(source, self.command, dict(given), frozenset(given))
 
     def command(self, line: int, words: list[str]) -> str | None:
@@ -119,7 +120,8 @@ class Script:
         said = " ".join(words)
         if verb == "node":
             name = self._make(line, "node")
-            self.things[name].node = f"n{sum(thing.kind == 'node' for thing in self.things.values()) - 1}"
+            self.things[name].node = f"n{self.nodes}"
+            self.nodes += 1
             return name
         if verb in ("duplex-link", "simplex-link") and len(rest) >= 5:
             self._link(line, said, rest, is_duplex=verb == "duplex-link")

@@ -20,6 +20,17 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "round": round,
+    "max": max,
+    "min": min,
+    "len": len,
+}
+
+
 class UnknownError(Exception):
     """An expression whose value is not known without running it."""
 
@@ -118,9 +129,7 @@ def _call(node: ast.Call, names: dict[str, Value]) -> Value:
         case ast.Name(id="range"):
             return list(_bounded(range(*arguments)))
         case ast.Name(id="str" | "int" | "float" | "round" | "max" | "min" | "len" as name):
-            return {"str": str, "int": int, "float": float, "round": round, "max": max, "min": min, "len": len}[name](
-                *arguments
-            )
+            return _FUNCTIONS[name](*arguments)
         case ast.Attribute(attr="format"):
             text = value(node.func.value, names)
             return _format(text, arguments, keywords)

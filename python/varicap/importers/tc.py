@@ -7,7 +7,7 @@ from varicap.importers import netem
 from varicap.importers.draft import Draft, Entry, Toml
 from varicap.importers.netem import Words
 from varicap.importers.shell import Command, commands, unknown
-from varicap.importers.source import Source, bytes_of, rate, tc_rate
+from varicap.importers.source import Source, bytes_of, rate, tc_rate, tc_size
 
 _PREFIXES = ("sudo", "exec", "command", "time", "nice")
 _OBJECTS = ("qdisc", "class", "filter")
@@ -33,9 +33,10 @@ class Device:
 
     def below(self, parent: str) -> tuple[str, Disc] | None:
         """What hangs at a handle: its qdisc, or a class of it."""
+        is_class = parent != "root" and not parent.endswith((":", ":0"))
         major = parent.partition(":")[0] + ":"
         for handle, disc in self.discs.items():
-            if disc.parent in (parent, major) or (parent.endswith(":") and disc.parent.startswith(major)):
+            if disc.parent == parent or (not is_class and parent != "root" and disc.parent.startswith(major)):
                 return handle, disc
         return None
 
@@ -127,10 +128,10 @@ def links(made: Draft, devices: Iterable[Device]) -> None:
     found.sort(key=lambda each: not {"capacity", "queue"} & each[1].keys.keys())
     for name, (_, link) in zip(("forward", "reverse"), found, strict=False):
         made.links[name] = link
-    for device, link in found[2:]:
+    for name, link in found[2:]:
         line = next((c for cs in link.comments.values() for c in cs if c.startswith("line ")), "line 0: ?")
         number, _, text = line.removeprefix("line ").partition(": ")
-        made.leave_out(int(number), text, f"{device}, a third device")
+        made.leave_out(int(number), text, f"{name}, a third device")
     if len(found) == 1:
         made.link("reverse").set("delay", "0 s", "tc says nothing of the way back")
     for link in made.links.values():
@@ -182,9 +183,8 @@ def _htb(made: Draft, link: Entry, device: Device, handle: str, disc: Disc) -> N
     words = list(disc.words)
     if "rate" not in words:
         classes = [each for each in device.discs.values() if each.parent.startswith(handle) and "rate" in each.words]
-        for other in classes[1:]:
-            nested = any(key.startswith(other.parent) and device.discs[key] is classes[0] for key in device.discs)
-            if not nested:
+        for place, other in enumerate(classes):
+            if any(other.parent == before.parent for before in classes[:place]):
                 made.leave_out(other.command.line, other.command.text, "a second class: links have one")
         return
     bps = tc_rate(words[words.index("rate") + 1]) if words.index("rate") + 1 < len(words) else None
@@ -195,5 +195,5 @@ def _htb(made: Draft, link: Entry, device: Device, handle: str, disc: Disc) -> N
     link.set("capacity", rate(bps), made.quote(disc.command.line, disc.command.text))
     link.set("framing", dict(netem.ETHERNET), "htb counts an Ethernet header with each packet")
     if "burst" in words[:-1]:
-        size = netem.tc_size(words[words.index("burst") + 1])
+        size = tc_size(words[words.index("burst") + 1])
         made.remarks.append(f"htb's burst{'' if size is None else f' of {bytes_of(size)}'} is not expressed.")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from varicap.importers.source import Source
 
-_MOST_STEPS = 200_000
+_MOST_STEPS = 50_000
 _DEEPEST = 20
 _VARIABLE = re.compile(r"\$(?:\{([^}]+)\}|([A-Za-z_][\w:]*(?:\([^()]*\))?))")
 _SUMS: dict[type, Callable[[float, float], float]] = {
@@ -77,6 +77,8 @@ class Tcl:
             before = self.sum(self.variables.get(words[1], "0"))
             self.variables[words[1]] = _plain((before or 0.0) + (step or 0.0))
             return self.variables[words[1]]
+        if name == "return":
+            return words[1] if len(words) > 1 else ""
         if name == "expr":
             value = self.sum(self._filled(" ".join(words[1:]), line, depth))
             return "[expr]" if value is None else _plain(value)

@@ -7,7 +7,7 @@ use varicap_units::part::{self, Checked, Part, require};
 use varicap_units::{JsonSchema, Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile};
-use crate::NetError;
+use crate::error::NetError;
 
 /// A wait for collisions, and how many there are in the mean.
 const SHORT: Span = Span::from_millis(1);
@@ -18,8 +18,10 @@ const LONG_MEAN: f64 = 12.0;
 /// All long waits together, in the mean.
 const LONG_TOTAL: Span = Span::from_millis(90);
 
-/// Jitter as on Wi-Fi with hidden nodes: to each packet's delay come N1 short waits of 1 ms, less a uniform part of one if
-/// there are any, and N2 long waits of 7.5 ms. N1 is a Poisson number with mean 1; so is N2 with mean 12, for a share of the
+/// Jitter as on Wi-Fi with hidden nodes.
+///
+/// To each packet's delay come N1 short waits of 1 ms, less a uniform part of one if there are any, and N2 long waits of
+/// 7.5 ms. N1 is a Poisson number with mean 1; so is N2 with mean 12, for a share of the
 /// packets that makes the average (from 1 to 91 ms) what is asked for, and zero for the others. Packets keep their order
 /// unless the link has `reorder`. Source: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +60,7 @@ impl Part for WifiDelayConfig {
     }
 }
 
-/// What all runs share.
+/// The parts that all runs share.
 #[derive(Clone, Debug)]
 pub struct WifiDelayParts {
     config: WifiDelayConfig,

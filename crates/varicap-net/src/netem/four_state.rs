@@ -7,8 +7,9 @@ use varicap_units::{JsonSchema, Probability, Stream};
 use super::{draw, percent};
 use crate::loss::{FrameLoss, LosesFrames};
 
-/// A chain of four states, stepped once per packet: packets come through in gaps (1) and in bursts (2), are lost in bursts
-/// (3), and alone in gaps (4). It begins in 1. Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
+/// A chain of four states, stepped once per packet.
+///
+/// Packets come through in gaps (1) and in bursts (2), are lost in bursts (3), and alone in gaps (4). It begins in 1. Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FourStateConfig {
@@ -57,7 +58,7 @@ impl FrameLoss for FourStateConfig {
         if p13 == 0.0 {
             return p14 / (1.0 + p14); // states 1 and 4 alone
         }
-        // What a gap leads to: state 4 as often as p14; of bursts, relative to one gap, state 3 is left for a gap as often
+        // The transitions from a gap: to state 4 as often as p14; of bursts, relative to one gap, state 3 is left for a gap as often
         // as it is entered from one, and state 2 is as long as it is entered and left.
         if p31 == 0.0 {
             // Bursts never end.
