@@ -61,7 +61,7 @@ class Rack(Part):
 
 
 Recovery: TypeAlias = Literal["old-tahoe", "tahoe", "reno", "newreno", "sack", "rack"] | Rack
-"""What is retransmitted, and when recovery ends."""
+"""The rule by which data is retransmitted and recovery ends."""
 
 Increase: TypeAlias = Literal["per-window", "per-ack", "per-ack-and-eighth"]
 """By how much congestion avoidance opens the window."""
@@ -293,7 +293,7 @@ Cadence: TypeAlias = str
 """A time, or whole acknowledgements or round trips, such as "10 ms", "4 acks" or "1 rtt"."""
 
 Moves: TypeAlias = Literal["window", "rate", "window-and-rate"]
-"""What a policy moves."""
+"""The quantity that a policy moves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +314,7 @@ class Policy(Part):
     last of them, after what that let go. Default: 10 ms.
     """
     moves: Moves | None = None
-    """What it moves. Default: the window."""
+    """The quantity that it moves. Default: the window."""
     step: float | None = None
     """Doublings of the window or rate by an action of 1: an action a multiplies it by 2 to the step a.
 
@@ -593,10 +593,10 @@ RttSamples: TypeAlias = Literal["every-ack", "one-per-window"]
 """Which acknowledgements give an RTT sample."""
 
 AfterTimeout: TypeAlias = Literal["go-back-n", "first-hole"]
-"""What a sender without SACK resends after a timeout."""
+"""The data that a sender without SACK resends after a timeout."""
 
 TahoeResends: TypeAlias = Literal["go-back-n", "lost-segment"]
-"""What Tahoe's fast retransmit resends."""
+"""The data that Tahoe's fast retransmit resends."""
 
 AfterRecovery: TypeAlias = Literal["flight-size", "ssthresh"]
 """NewReno's window when its recovery ends. Source: RFC 6582 §3.2 (3)."""
@@ -621,7 +621,7 @@ class PacingRatios(Part):
 
 
 Pacing: TypeAlias = Literal["off", "linux"] | PacingRatios
-"""Whether segments are spaced out over the round trip."""
+"""The spacing of segments over the round trip."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -644,16 +644,16 @@ GrowWhen: TypeAlias = Literal["window-limited", "window-used", "max-fs", "always
 """When acknowledgements may open the window."""
 
 Validation: TypeAlias = Literal["restart", "decay"]
-"""What becomes of a window that is not used."""
+"""The fate of a window that is not used."""
 
 WindowProbe: TypeAlias = Literal["byte", "old-sequence"]
-"""What asks a receiver whose window is closed whether it has opened."""
+"""The probe that asks a receiver whose window is closed whether it has opened."""
 
 Halving: TypeAlias = Literal["flight-size", "window", "offered-window"]
 """From what ssthresh is computed when the window falls."""
 
 Rounding: TypeAlias = Literal["none", "ssthresh", "window"]
-"""What is rounded down to whole segments when the window falls; ssthresh is at least two."""
+"""The quantities that are rounded down to whole segments when the window falls; ssthresh is at least two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -696,7 +696,7 @@ class Tcp(Part):
     stack: Stack | None = None
     """Whose habits the connection has: what they are is the default of the other keys. Default: linux."""
     recovery: Recovery | None = None
-    """What is retransmitted, and when recovery ends. Default: by the stack; `rfc` has sack."""
+    """The rule by which data is retransmitted and recovery ends. Default: by the stack; `rfc` has sack."""
     congestion: Congestion | None = None
     """How much may be in flight. Default: reno."""
     timer: Timer | None = None
@@ -760,9 +760,9 @@ class Tcp(Part):
     duplicate_acks: int | None = None
     """Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2)."""
     after_timeout: AfterTimeout | None = None
-    """What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n."""
+    """The data that a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n."""
     tahoe_resends: TahoeResends | None = None
-    """What Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n."""
+    """The data that Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n."""
     after_recovery: AfterRecovery | None = None
     """NewReno's window when its recovery ends.
 
@@ -788,7 +788,7 @@ class Tcp(Part):
     Default: by the stack; `rfc` has off, as for applications that set TCP_NODELAY.
     """
     pacing: Pacing | None = None
-    """Whether segments are spaced out.
+    """The spacing of segments.
 
     A congestion control with a rate of its own paces, whatever this says. Default: by the stack; `rfc` has off, as
     Linux unless a program or its queue asks for pacing.
@@ -812,12 +812,12 @@ class Tcp(Part):
     grow_when: GrowWhen | None = None
     """When acknowledgements may open the window. Default: by the stack; `rfc` has window-limited."""
     validation: Validation | None = None
-    """What becomes of a window that is not used, if `restart_after_idle` is on.
+    """The fate of a window that is not used, if `restart_after_idle` is on.
 
     Default: by the stack; `rfc` has restart (RFC 5681 §4.1).
     """
     window_probe: WindowProbe | None = None
-    """What asks a receiver whose window is closed whether it has opened.
+    """The probe that asks a receiver whose window is closed whether it has opened.
 
     Default: by the stack; `rfc` has byte (RFC 9293 §3.8.6.1).
     """
@@ -833,7 +833,7 @@ class Tcp(Part):
     Default: by the stack; `rfc` has false (RFC 5681 §3.1 holds it).
     """
     rounding: Rounding | None = None
-    """What Reno's arithmetic rounds down to whole segments when the window falls.
+    """The quantities that Reno's arithmetic rounds down to whole segments when the window falls.
 
     Default: by the stack; `rfc` has none.
     """
@@ -1075,7 +1075,7 @@ class Constant(Part):
 
 
 Residual: TypeAlias = str | Constant | Steps | Trace | Markov | SlottedMarkov | Sessions
-"""What others leave of a capacity, in time."""
+"""The rest of a capacity that others leave, in time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1092,7 +1092,7 @@ Occupancy: TypeAlias = Literal["instantaneous", "mean", "smoothed"] | Smoothed
 """Which occupancy a controller compares."""
 
 ControlPackets: TypeAlias = Literal["inside", "uncounted", "outside"]
-"""What becomes of packets that carry no data."""
+"""The fate of packets that carry no data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1252,7 +1252,7 @@ class LoadReactive(Part):
     counts_in_service: bool = False
     """Whether the occupancy counts the packet in service. Default: false."""
     control_packets: ControlPackets = "inside"
-    """What becomes of packets that carry no data, such as acknowledgements. Default: inside."""
+    """The fate of packets that carry no data, such as acknowledgements. Default: inside."""
     buffer: Span | None = None
     """If given, the queue's limit follows the capacity: what it carries in this time, at least one packet and at most
     the limit that the queue itself has.
@@ -1404,12 +1404,12 @@ class NetemDelay(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class WifiDelay(Part):
-    """Jitter as on Wi-Fi with hidden nodes: to each packet's delay come N1 short waits of 1 ms, less a uniform part of
-    one if there are any, and N2 long waits of 7.5 ms.
+    """Jitter as on Wi-Fi with hidden nodes.
 
-    N1 is a Poisson number with mean 1; so is N2 with mean 12, for a share of the packets that makes the average (from 1
-    to 91 ms) what is asked for, and zero for the others. Packets keep their order unless the link has `reorder`.
-    Source: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments".
+    To each packet's delay come N1 short waits of 1 ms, less a uniform part of one if there are any, and N2 long waits
+    of 7.5 ms. N1 is a Poisson number with mean 1; so is N2 with mean 12, for a share of the packets that makes the
+    average (from 1 to 91 ms) what is asked for, and zero for the others. Packets keep their order unless the link has
+    `reorder`. Source: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments".
     """
 
     _tag: ClassVar[str] = "wifi"
@@ -1623,10 +1623,10 @@ class Pie(Part):
 
 
 Per: TypeAlias = Literal["flow", "group"]
-"""What has a queue of its own in fair queueing."""
+"""The flows that have a queue of their own in fair queueing."""
 
 DropFrom: TypeAlias = Literal["longest", "arriving"]
-"""Who loses a packet where all queues together are full."""
+"""The flow that loses a packet where all queues together are full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1640,11 +1640,11 @@ class Drr(Part):
     flow_limit: Amount | None = None
     """Limit of the queue of each flow. Default: none but `limit`."""
     quantum: Amount = "1 packets"
-    """What a flow of weight 1 may send in a round. Default: 1 packets (full-sized)."""
+    """The amount that a flow of weight 1 may send in a round. Default: 1 packets (full-sized)."""
     per: Per = "flow"
-    """What has a queue of its own. Default: flow."""
+    """The flows that have a queue of their own. Default: flow."""
     drop: DropFrom = "longest"
-    """Who loses a packet where all queues together are full. Default: longest."""
+    """The flow that loses a packet where all queues together are full. Default: longest."""
     weights: Mapping[str, float] | None = None
     """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
 
@@ -1660,9 +1660,9 @@ class Sfq(Part):
     flow_limit: Amount | None = None
     """Limit of the queue of each flow. Default: none but `limit`."""
     per: Per = "flow"
-    """What has a queue of its own. Default: flow."""
+    """The flows that have a queue of their own. Default: flow."""
     drop: DropFrom = "longest"
-    """Who loses a packet where all queues together are full. Default: longest."""
+    """The flow that loses a packet where all queues together are full. Default: longest."""
     weights: Mapping[str, float] | None = None
     """Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1."""
 
@@ -1714,7 +1714,7 @@ class FqCoDel(Part):
     A hash that is drawn anew for each seed. Default: 1024 (RFC 8290 §5.2.5).
     """
     quantum: Bytes = "1514 B"
-    """What a queue may send in a round. Default: 1514 B (RFC 8290 §5.2.4)."""
+    """The bytes that a queue may send in a round. Default: 1514 B (RFC 8290 §5.2.4)."""
     target: Span = "5 ms"
     """Acceptable standing queueing delay of a queue. Default: 5 ms (RFC 8290 §5.2.2)."""
     interval: Span = "100 ms"
@@ -1754,7 +1754,7 @@ class DualPi2(Part):
     ramp: Span = "400 us"
     """Over how much more delay the ramp rises to certainty (range); 0 s: a step. Default: 400 us."""
     unmarked: Amount = "1 packets"
-    """What the L queue may hold without being marked by its own ramp (Th_len), at least 0 packets.
+    """The amount that the L queue may hold without being marked by its own ramp (Th_len), at least 0 packets.
 
     Default: 1 packets.
     """
@@ -1932,7 +1932,7 @@ class CorrelatedLoss(Part):
     _tag: ClassVar[str] = "correlated"
 
     probability: Probability
-    """What netem compares its random numbers with."""
+    """The probability with which netem compares its random numbers."""
     correlation: Probability = 0.0
     """Weight of the last random number in the next. Default: 0."""
 
@@ -1959,10 +1959,10 @@ class GeModel(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class FourState(Part):
-    """A chain of four states, stepped once per packet: packets come through in gaps (1) and in bursts (2), are lost in
-    bursts (3), and alone in gaps (4).
+    """A chain of four states, stepped once per packet.
 
-    It begins in 1. Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
+    Packets come through in gaps (1) and in bursts (2), are lost in bursts (3), and alone in gaps (4). It begins in 1.
+    Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
     """
 
     _tag: ClassVar[str] = "4state"
@@ -2122,7 +2122,7 @@ sent.
 
 @dataclass(frozen=True, kw_only=True)
 class Netem(Part):
-    """What netem does to packets besides delay and loss, after the server of the link.
+    """The effects of netem on packets besides delay and loss, after the server of the link.
 
     A copy takes no capacity of this link, and fares on its own: it may be lost, damaged and delayed like any other
     packet. If the loss takes the packet itself, its copy comes through. A damaged packet takes its way to the receiver,
@@ -2151,7 +2151,7 @@ class Cells(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Framing(Part):
-    """What the link layer adds to each frame before it is sent."""
+    """The bytes that the link layer adds to each frame before it is sent."""
 
     overhead: Bytes = "0 B"
     """Bytes added to each frame. Default: 0 B."""
@@ -2236,7 +2236,7 @@ class Link(Part):
     netem: Netem = Netem()
     """Packets that come twice, and packets that are damaged. Default: none."""
     framing: Framing = Framing()
-    """What the link layer adds to each packet. Default: nothing."""
+    """The bytes that the link layer adds to each packet. Default: nothing."""
     arq: Arq | None = None
     """The link sends in slots and retransmits what it loses (ARQ); `{}` is stop-and-wait. Default: no ARQ."""
 
@@ -2428,7 +2428,7 @@ class Video(Part):
     ladder: Sequence[Rate] | None = None
     """The bitrates, the lowest first. Default: 350, 600, 1000, 2000 and 3000 kbit/s ([yin15, §7.1])."""
     segment: Span = "4 s"
-    """What each segment shows. Default: 4 s ([yin15, §7.1])."""
+    """The time that each segment shows. Default: 4 s ([yin15, §7.1])."""
     buffer: Span = "30 s"
     """The most that the player keeps ahead. Default: 30 s ([yin15, §7.1])."""
     startup: Span | None = None
@@ -2494,7 +2494,7 @@ class Relay(Part):
 
 
 App: TypeAlias = Literal["greedy", "video", "real-time"] | Transfer | Arrivals | OnOff | Video | RealTime | Relay
-"""What a TCP flow transfers."""
+"""The data that a TCP flow transfers."""
 
 Share: TypeAlias = Literal["fair", "capacity"]
 """Which part of a link's capacity is advertised to a flow."""
@@ -2700,7 +2700,7 @@ BucketDepth: TypeAlias = str
 """A depth in time or bytes, such as "50 ms" or "25 kB"."""
 
 Nonconformant: TypeAlias = Literal["pass", "drop"]
-"""What becomes of a packet that does not conform to its reservation."""
+"""The fate of a packet that does not conform to its reservation."""
 
 TimerOwner: TypeAlias = Literal["own", "shared"]
 """Whose timer drives timed transmissions."""
@@ -2746,7 +2746,7 @@ class Reservation(Part):
     Default: source.
     """
     nonconformant: Nonconformant = "pass"
-    """What happens to packets that do not conform, if a link does the marking. Default: pass."""
+    """The fate of packets that do not conform, if a link does the marking. Default: pass."""
     timed: Timed | None = None
     """A timer that sends conforming segments even if cwnd does not allow it. Default: none."""
     delayed: Delayed | None = None
@@ -2815,7 +2815,7 @@ class Flow(Part):
     `red`, `ered` and `codel`), at most 10 ms; else 0 s.
     """
     app: App = "greedy"
-    """What the flow transfers. Default: greedy."""
+    """The data that the flow transfers. Default: greedy."""
     tcp: Tcp | None = None
     """The TCP connection. Default: the scenario's `tcp` table, which also supplies the keys that this table omits."""
     feedback: Feedback | None = None
@@ -2839,7 +2839,7 @@ class Flow(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Record(Part):
-    """What to record in addition to the results."""
+    """The records to take in addition to the results."""
 
     sample: Span = "100 ms"
     """Interval between the points of time series. Default: 100 ms."""
@@ -2863,7 +2863,7 @@ class Scenario(ScenarioFile):
     name: str = ""
     """Name of the scenario in results. Default: the file's name without its extension."""
     description: str = ""
-    """What the scenario is for."""
+    """The purpose of the scenario."""
     duration: Span
     """Simulated time of each run."""
     warmup: Span = "0 s"
@@ -2884,4 +2884,4 @@ class Scenario(ScenarioFile):
     flows: Mapping[str, Flow]
     """The flows, by name."""
     record: Record = Record()
-    """What to record in addition to the results."""
+    """The records to take in addition to the results."""
