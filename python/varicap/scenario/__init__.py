@@ -1404,12 +1404,12 @@ class NetemDelay(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class WifiDelay(Part):
-    """Jitter as on Wi-Fi with hidden nodes: to each packet's delay come N1 short waits of 1 ms, less a uniform part of
-    one if there are any, and N2 long waits of 7.5 ms.
+    """Jitter as on Wi-Fi with hidden nodes.
 
-    N1 is a Poisson number with mean 1; so is N2 with mean 12, for a share of the packets that makes the average (from 1
-    to 91 ms) what is asked for, and zero for the others. Packets keep their order unless the link has `reorder`.
-    Source: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments".
+    To each packet's delay come N1 short waits of 1 ms, less a uniform part of one if there are any, and N2 long waits
+    of 7.5 ms. N1 is a Poisson number with mean 1; so is N2 with mean 12, for a share of the packets that makes the
+    average (from 1 to 91 ms) what is asked for, and zero for the others. Packets keep their order unless the link has
+    `reorder`. Source: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments".
     """
 
     _tag: ClassVar[str] = "wifi"
@@ -1959,10 +1959,10 @@ class GeModel(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class FourState(Part):
-    """A chain of four states, stepped once per packet: packets come through in gaps (1) and in bursts (2), are lost in
-    bursts (3), and alone in gaps (4).
+    """A chain of four states, stepped once per packet.
 
-    It begins in 1. Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
+    Packets come through in gaps (1) and in bursts (2), are lost in bursts (3), and alone in gaps (4). It begins in 1.
+    Source: Salsano et al., the GI model of netem; Linux `loss_4state`.
     """
 
     _tag: ClassVar[str] = "4state"
