@@ -25,7 +25,7 @@ pub(crate) struct Bitrate {
     most: Rate,
     /// When measuring what arrives began.
     window: Time,
-    /// What has arrived since [B].
+    /// Data that has arrived since [B].
     arrived: u64,
     /// Packets that have arrived or were lost since, and those that were lost.
     resolved: u64,
@@ -52,7 +52,7 @@ impl Bitrate {
         }
     }
 
-    /// What the next frame is encoded with.
+    /// The rate with which the next frame is encoded.
     pub fn rate(&self) -> Rate {
         self.rate
     }

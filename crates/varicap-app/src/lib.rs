@@ -35,7 +35,7 @@ pub use transfer::{Transfer, Whole};
 pub use video::{Player, Video};
 
 registry::apps! {
-    /// What a TCP flow transfers.
+    /// The data that a TCP flow transfers.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
     #[schemars(transform = varicap_units::schema::names)]

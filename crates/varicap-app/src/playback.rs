@@ -2,60 +2,32 @@
 
 use varicap_units::{Rate, Span, Time};
 
-/// What was fetched and watched since the start of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Watched {
-    /// Segments that have arrived, or frames.
-    pub pieces: u64,
-    /// Sum of their bitrates [b/s].
-    pub bitrates: u128,
-    /// How often a piece had another bitrate than the one before.
-    pub switches: u64,
-    /// Sum of the differences, without signs [b/s].
-    pub changes: u128,
-    /// Time in which something was shown.
-    pub played: Span,
-    /// Time in which nothing was, although it had begun.
-    pub stalled: Span,
-    /// Players that have begun to show something.
-    pub started: u64,
-    /// Sum of the times that they took to begin.
-    pub startup: Span,
-    /// Frames that came too late to be shown.
-    pub late: u64,
+varicap_units::totals! {
+    /// The media that was fetched and watched since the start of a run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Watched {
+        /// Segments that have arrived, or frames.
+        pub pieces: u64,
+        /// Sum of their bitrates [b/s].
+        pub bitrates: u128,
+        /// How often a piece had another bitrate than the one before.
+        pub switches: u64,
+        /// Sum of the differences, without signs [b/s].
+        pub changes: u128,
+        /// Time in which something was shown.
+        pub played: Span,
+        /// Time in which nothing was, although it had begun.
+        pub stalled: Span,
+        /// Players that have begun to show something.
+        pub started: u64,
+        /// Sum of the times that they took to begin.
+        pub startup: Span,
+        /// Frames that came too late to be shown.
+        pub late: u64,
+    }
 }
 
 impl Watched {
-    /// The sums of these and `other`.
-    pub fn plus(&self, other: &Watched) -> Watched {
-        Watched {
-            pieces: self.pieces + other.pieces,
-            bitrates: self.bitrates + other.bitrates,
-            switches: self.switches + other.switches,
-            changes: self.changes + other.changes,
-            played: self.played + other.played,
-            stalled: self.stalled + other.stalled,
-            started: self.started + other.started,
-            startup: self.startup + other.startup,
-            late: self.late + other.late,
-        }
-    }
-
-    /// The differences between these and those of an `earlier` time.
-    pub fn since(&self, earlier: &Watched) -> Watched {
-        Watched {
-            pieces: self.pieces - earlier.pieces,
-            bitrates: self.bitrates - earlier.bitrates,
-            switches: self.switches - earlier.switches,
-            changes: self.changes - earlier.changes,
-            played: self.played - earlier.played,
-            stalled: self.stalled - earlier.stalled,
-            started: self.started - earlier.started,
-            startup: self.startup - earlier.startup,
-            late: self.late - earlier.late,
-        }
-    }
-
     /// Counts a piece of `bitrate`, after one of `last`.
     pub(crate) fn count(&mut self, bitrate: Rate, last: Option<Rate>) {
         self.pieces += 1;
@@ -66,7 +38,7 @@ impl Watched {
     }
 }
 
-/// What the player does.
+/// The stage of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It has shown nothing so far.
@@ -85,7 +57,7 @@ pub(crate) struct Playback {
     /// How much must wait before it begins.
     startup: Span,
     stage: Stage,
-    /// What waits to be shown, as of `settled`.
+    /// The media that waits to be shown, as of `settled`.
     level: Span,
     settled: Time,
     /// Nothing comes after what waits.
@@ -155,7 +127,7 @@ impl Playback {
         }
     }
 
-    /// What waits to be shown at `now`.
+    /// The media that waits to be shown at `now`.
     pub fn level(&self, now: Time) -> Span {
         let passed = if self.stage == Stage::Playing { now.since(self.settled) } else { Span::ZERO };
         self.level.saturating_sub(passed)
@@ -171,7 +143,7 @@ impl Playback {
         }
     }
 
-    /// What was watched up to `now`.
+    /// The media that was watched up to `now`.
     pub fn watched(&self, now: Time) -> Watched {
         let mut player = *self;
         player.settle(now);
@@ -203,7 +175,7 @@ mod tests {
         assert_eq!((watched.started, watched.startup), (1, Span::from_millis(900)));
     }
 
-    /// What was pushed is played or waits; time is that before the start, played or stalled; and a fluid stalls for as long
+    /// Media that was pushed is played or waits; time is that before the start, played or stalled; and a fluid stalls for as long
     /// as playing was ahead of what had arrived when it was the farthest ahead (its reflection at an empty buffer).
     #[test]
     fn buffers_obey_the_bounds_of_a_fluid() {

@@ -1,4 +1,4 @@
-//! What all applications have in common, and the macro that makes a choice of them.
+//! The common interface of all applications, and the macro that makes a choice of them.
 
 use varicap_units::part::Part;
 use varicap_units::{Bytes, Rate, Stream, Time};
@@ -85,7 +85,7 @@ pub trait Feeding {
     /// The network advertises `rate` to its connection; unlimited: it is no longer known.
     fn hear(&mut self, _rate: Rate) {}
 
-    /// What has been watched up to `now`, if it is there to be watched.
+    /// The playback up to `now`, if there is one.
     fn watched(&self, _now: Time) -> Watched {
         Watched::default()
     }

@@ -95,12 +95,12 @@ impl Part for Bola {
     }
 }
 
-/// What a rule may look at.
+/// The state that a rule may look at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
     /// Bitrates, the lowest first.
     pub ladder: &'a [Rate],
-    /// What waits to be shown.
+    /// The media that waits to be shown.
     pub level: Span,
     /// The most that may wait.
     pub buffer: Span,
@@ -108,7 +108,7 @@ pub(crate) struct View<'a> {
     pub segment: Span,
     /// The rung of the last segment.
     pub last: usize,
-    /// What the path has carried lately, as far as it is known [b/s].
+    /// The rate that the path has carried lately, as far as it is known [b/s].
     pub throughput: Option<Rate>,
 }
 

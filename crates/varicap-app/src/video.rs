@@ -21,7 +21,7 @@ pub struct Video {
     /// The bitrates, the lowest first. Default: 350, 600, 1000, 2000 and 3000 kbit/s ([yin15, §7.1]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Vec<Rate>>,
-    /// What each segment shows. Default: 4 s ([yin15, §7.1]).
+    /// The time that each segment shows. Default: 4 s ([yin15, §7.1]).
     pub segment: Span,
     /// The most that the player keeps ahead. Default: 30 s ([yin15, §7.1]).
     pub buffer: Span,
@@ -142,7 +142,7 @@ impl Application for Video {
     }
 }
 
-/// What the player waits for.
+/// The event that the player waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// A segment has arrived at this instant: it looks whether there is room for another.

@@ -153,7 +153,7 @@ impl Application {
         self.feed.hear(rate);
     }
 
-    /// What has been watched up to `now`, if it is there to be watched.
+    /// The playback up to `now`, if there is one.
     pub fn watched(&self, now: Time) -> Watched {
         self.feed.watched(now)
     }

@@ -1,4 +1,4 @@
-//! What links advertise to senders: the rates that they may send at.
+//! The rates that links advertise to senders, and which these may send at.
 //!
 //! ```text
 //! link (capacity, flows) ──► share ──► estimator ──► delay line ──► sources of a flow group ──► their rates

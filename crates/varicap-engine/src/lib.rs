@@ -1,4 +1,4 @@
-//! What every engine is made of, in simulated time or in real time: the links of a network with their meters, the wires
+//! The parts of every engine, in simulated time or in real time: the links of a network with their meters, the wires
 //! and routes over them, what links advertise to senders, how links share a capacity, when connections open, and what
 //! their applications offer.
 //!
@@ -17,6 +17,6 @@ pub use application::{Application, Completed};
 pub use feedback::{Feedback, Rtts};
 pub use links::{Hop, Links, Wire, routes};
 pub use nodes::{Node, NodeId, Nodes};
-pub use openings::{Beginning, Opening, Openings, meters_of, start_of};
+pub use openings::{Admission, Opening, Openings, meters_of, start_of};
 pub use pools::{Pools, Reactives};
 pub use varicap_app::Offer;

@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// What somebody does to a link some time after the last act.
+    /// An act upon a link some time after the last one.
     #[derive(Clone, Debug)]
     enum Act {
         Push(u64),
@@ -185,7 +185,7 @@ mod tests {
     fn driven(spec: &LinkSpec, acts: &[(u64, Act)], is_hastened: bool) -> Vec<String> {
         let mut hop = Hop::new(spec, &Streams::new(1, 0));
         if is_hastened {
-            hop.link.hasten();
+            hop.link.plan_departures();
         }
         let (mut seen, mut lost, mut now, mut wake) = (Vec::new(), Vec::new(), Time::ZERO, Time::NEVER);
         for (number, (pause, act)) in acts.iter().enumerate() {

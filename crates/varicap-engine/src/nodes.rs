@@ -36,12 +36,14 @@ pub enum Node {
     Wire(usize),
     /// Something that acts by itself, such as a stream of datagrams; the engine assigns its number.
     Source(usize),
-    /// The connection in this slot.
+    /// The timers of the connection in this slot.
     Connection(u32),
+    /// The answer of that connection to acknowledgements, which its processing jitter holds back.
+    Answer(u32),
 }
 
-/// The layout of the numbers: links, wires, sources, and then any number of connections. A departure from a link is
-/// therefore handled before a timer that expires at the same instant.
+/// The layout of the numbers: links, wires, sources, and then two for each of any number of connections. A departure from
+/// a link is therefore handled before a timer that expires at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nodes {
     first_wire: u32,
@@ -90,7 +92,13 @@ impl Nodes {
     /// The connection in `slot`.
     #[inline(always)]
     pub fn connection(&self, slot: u32) -> NodeId {
-        NodeId(self.first_connection + slot)
+        NodeId(self.first_connection + 2 * slot)
+    }
+
+    /// The answer that the connection in `slot` holds back.
+    #[inline(always)]
+    pub fn answer(&self, slot: u32) -> NodeId {
+        NodeId(self.first_connection + 2 * slot + 1)
     }
 
     /// The number of nodes that are not connections.
@@ -105,7 +113,8 @@ impl Nodes {
         if number < self.first_wire {
             Node::Link(number as usize)
         } else if number >= self.first_connection {
-            Node::Connection(number - self.first_connection)
+            let number = number - self.first_connection;
+            if number.is_multiple_of(2) { Node::Connection(number / 2) } else { Node::Answer(number / 2) }
         } else if number < self.first_source {
             Node::Wire((number - self.first_wire) as usize)
         } else {
@@ -128,6 +137,8 @@ mod tests {
             [0, 1, 2, 3].map(Node::Source)
         );
         assert_eq!(nodes.of(nodes.connection(7)), Node::Connection(7));
+        assert_eq!(nodes.of(nodes.answer(7)), Node::Answer(7));
+        assert!(nodes.connection(7) < nodes.answer(7) && nodes.answer(7) < nodes.connection(8));
         assert_eq!((nodes.fixed(), nodes.connection(0).number()), (9, 9));
     }
 }

@@ -27,7 +27,7 @@ pub struct Opening {
 
 /// The outcome of a start or an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
+pub enum Admission {
     /// A connection opens.
     Connection(Opening),
     /// A transfer is turned away: too many of its group are under way.
@@ -104,7 +104,7 @@ impl Openings {
     }
 
     /// The next start or arrival that is due by `now`; its instant is that of [`Openings::poll_at`] before the call.
-    pub fn poll(&mut self, now: Time) -> Option<Beginning> {
+    pub fn poll(&mut self, now: Time) -> Option<Admission> {
         let &Reverse((at, due)) = self.agenda.peek()?;
         if at > now || at.is_never() {
             return None;
@@ -113,15 +113,15 @@ impl Openings {
         match due {
             Due::Start { group, member } => {
                 let opening = Opening { group, member: Some(member), size: None, opened: at };
-                Some(Beginning::Connection(opening))
+                Some(Admission::Connection(opening))
             }
             Due::Arrival { group } => {
                 let arrivals = self.groups[usize::from(group)].arrivals.as_mut()?;
                 let size = arrivals.arrive(at);
                 self.agenda.push(Reverse((arrivals.poll_at(), due)));
                 Some(match size {
-                    Some(_) => Beginning::Connection(Opening { group, member: None, size, opened: at }),
-                    None => Beginning::TurnedAway { group },
+                    Some(_) => Admission::Connection(Opening { group, member: None, size, opened: at }),
+                    None => Admission::TurnedAway { group },
                 })
             }
         }

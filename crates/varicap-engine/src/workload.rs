@@ -19,7 +19,7 @@ pub struct DatagramSource {
     pub bucket: Option<Box<TokenBucket>>,
 }
 
-/// What decides when datagrams leave, and of which size.
+/// The law by which datagrams leave, and of which size.
 #[derive(Debug)]
 enum Pace {
     /// A rate, without regard to congestion.
@@ -93,7 +93,7 @@ impl DatagramSource {
         }
     }
 
-    /// What has been seen of an encoder's frames.
+    /// The playback of an encoder's frames.
     pub fn watched(&self) -> Watched {
         match &self.pace {
             Pace::Constant { .. } => Watched::default(),

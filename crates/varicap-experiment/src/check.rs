@@ -1,4 +1,4 @@
-//! Whether the values of a table make sense: what checks of parts say, with the path of the table in front.
+//! Checks of the values of a table: what checks of parts say, with the path of the table in front.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use varicap_units::{Rate, Span};
 
 use crate::error::ScenarioError;
 
-/// Whether a table of the scenario makes sense.
+/// The outcome of checking a table of the scenario.
 pub(crate) type Checked = Result<(), ScenarioError>;
 
 /// A table of the scenario, whose keys are checked.
@@ -47,7 +47,7 @@ impl At {
         Err(ScenarioError::at(self.key(key), expected).found(found))
     }
 
-    /// What a part says of itself, whose table is this one.
+    /// The check of the part whose table this is.
     pub fn part(&self, checked: part::Checked) -> Checked {
         checked.map_err(|fault| self.fault(fault))
     }

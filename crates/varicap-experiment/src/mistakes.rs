@@ -124,7 +124,7 @@ impl Written<'_> {
             is_cut |= wrong.len() == MOST_TRACES;
             search.errors.extend(wrong);
         }
-        // What cannot be found again is reported as it was.
+        // A mistake that cannot be found again is reported as it was.
         if search.errors.is_empty() {
             return first.into();
         }
@@ -149,7 +149,7 @@ impl Written<'_> {
             return None;
         }
         let error = resolve::check(&scenario).err().or_else(|| {
-            // What was put in the place of a mistake may not fit what a trace has.
+            // The value that was put in the place of a mistake may not fit what a trace has.
             search.is_resolving |= search.errors.is_empty();
             if search.is_resolving { scenario.networks(read_file).err() } else { None }
         })?;
@@ -279,7 +279,7 @@ impl Traces {
         }
     }
 
-    /// What is wrong with the files, at most [`MOST_TRACES`] of them: that they cannot be read, or what is in them.
+    /// The mistakes in the files, at most [`MOST_TRACES`] of them: that they cannot be read, or what is in them.
     fn mistakes(&self, read_file: &mut ReadFile<'_>) -> Vec<ScenarioError> {
         let capacities = self.capacities.iter();
         capacities.filter_map(|(path, node)| self.mistake(path, node, read_file)).take(MOST_TRACES).collect()
@@ -334,7 +334,7 @@ fn at<'a>(root: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
     path.iter().try_fold(root, |node, key| node.get_mut(key))
 }
 
-/// What stands in for a wrong value whose absence would be a mistake of its own: queues, feedback and advice need a link
+/// The substitute for a wrong value whose absence would be a mistake of its own: queues, feedback and advice need a link
 /// that has a rate and a delay.
 fn stand_in(path: &[String]) -> Option<Value> {
     let text = match (path.first()?.as_str(), path.last()?.as_str()) {

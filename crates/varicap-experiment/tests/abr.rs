@@ -1,4 +1,4 @@
-//! What a scenario says of ABR sources and effective capacities, and what it resolves into.
+//! ABR sources and effective capacities in scenarios, and how they resolve.
 
 use varicap_experiment::{Estimate, Network, Scenario, explain};
 use varicap_net::CapacityParts;

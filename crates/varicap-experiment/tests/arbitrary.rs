@@ -74,7 +74,7 @@ const FILES: [&str; 6] = [
     "#,
 ];
 
-/// What files are likely to contain in the wrong place.
+/// Words that files are likely to contain in the wrong place.
 const WORDS: [&str; 24] = [
     "\"50 ms\"",
     "0",

@@ -1,4 +1,4 @@
-//! What a scenario says of rate feedback and relays, and what it resolves into.
+//! Rate feedback and relays in scenarios, and how they resolve.
 
 use varicap_experiment::scenario::Share;
 use varicap_experiment::{Estimate, FlowSpec, Network, Scenario, explain};

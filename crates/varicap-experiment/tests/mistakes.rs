@@ -145,7 +145,7 @@ fn a_key_that_a_sentence_happens_to_contain_hides_no_mistake() {
             &[(2, "warmup", "\"9 s\""), (5, &format!("flows.{name}"), "5")],
         );
     }
-    // What a value is compared with is named in quotes, so that it is recognised.
+    // The other value of a comparison is named in quotes, so that it is recognised.
     check(
         "duration = \"5 s\"\n[topology.dumbbell.forward]\n[flows.a]\nstart = 3\nstop = \"0 s\"\n",
         &[(4, "flows.a.start", "3")],
@@ -205,7 +205,7 @@ fn traces_that_were_not_read_any_more_are_not_counted_as_good() {
 #[test]
 fn several_errors_of_syntax_are_reported() {
     let found = mistakes("duration = 5 s\n[flows.a\ncount = 1\nseeds = = 2\n", Format::Toml, &[]);
-    // What the parser stumbles over in the rest of a line is no mistake of its own.
+    // The parser's trouble with the rest of a line is no mistake of its own.
     let lines: Vec<_> = found.errors.iter().map(|error| error.line.map_or(0, u32::from)).collect();
     assert_eq!((lines, found.more, found.is_cut), (vec![1, 2, 4], 0, false));
     assert!(
@@ -271,7 +271,7 @@ fn settings_are_quoted_with_the_wrong_part_marked() {
     let found = places(&mistakes(text, Format::Toml, &settings));
     let expected = [
         (0, "flows.a.cont", "flows.a.cont"),
-        // What is wrong with half a setting is nobody's mistake.
+        // The absence of the other half of a setting is nobody's mistake.
         (0, "flows.a.tcp.timer.rfc6289", "flows.a.tcp.timer.rfc6289.minimum"),
         (0, "duration", "5"),
         (0, "topology.dumbbell.forward.queue.red.min_threshold", "\"20 packets\""),

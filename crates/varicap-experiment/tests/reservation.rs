@@ -1,4 +1,4 @@
-//! What a scenario says of reservations, and what it resolves into.
+//! Reservations in scenarios, and how they resolve.
 
 use varicap_experiment::{Estimate, Network, Scenario, explain};
 use varicap_units::{BucketDepth, Rate, Span, Time};

@@ -273,7 +273,7 @@ fn runs_that_would_take_too_much_are_refused() {
     assert!(many.check_limits(&Plan::new(1, 2), &limits).is_err());
     let hundred_thousand = cost(&[("flows.reno.count", "100000")]);
     assert_eq!(hundred_thousand.check_limits(&Plan::new(1, 1), &limits), Ok(()));
-    // What never gets through costs its source all the same.
+    // A packet that never gets through costs its source all the same.
     let flood = "{ arrivals = { rate = '1e9 /s', size = { fixed = '1 B' } } }";
     assert!(cost(&[("flows.reno.app", flood)]).check_limits(&Plan::new(1, 2), &limits).is_err());
     let restless = [

@@ -13,6 +13,7 @@ mod columns;
 mod error;
 mod instant;
 mod json;
+mod kind;
 mod layout;
 mod names;
 mod number;
@@ -95,11 +96,11 @@ pub fn read(
 ) -> Result<Series, LogError> {
     let opened = open(file, bytes)?;
     let series = match opened.kind() {
-        source::Kind::Capture => capture::read(file, opened, wanted, reading)?,
-        source::Kind::Json => json::read(file, opened, wanted, reading)?,
-        source::Kind::Printed => printed::read(file, opened, wanted, reading)?,
-        source::Kind::Markup => return Err(LogError::file(file, source::MARKUP)),
-        source::Kind::Text => table::read(file, opened, wanted, reading)?,
+        kind::Kind::Capture => capture::read(file, opened, wanted, reading)?,
+        kind::Kind::Json => json::read(file, opened, wanted, reading)?,
+        kind::Kind::Printed => printed::read(file, opened, wanted, reading)?,
+        kind::Kind::Markup => return Err(LogError::file(file, source::MARKUP)),
+        kind::Kind::Text => table::read(file, opened, wanted, reading)?,
     };
     if reading.strict {
         series.understood.quality.refuse(file)?;

@@ -20,21 +20,6 @@ pub(crate) const MARKUP: &str = "is a document in XML or HTML, which is no serie
 /// The bytes of a log.
 pub type Bytes<'a> = Box<dyn BufRead + 'a>;
 
-/// The form of a log, by how it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// pcap or pcapng.
-    Capture,
-    /// JSON, or lines of it.
-    Json,
-    /// Output of a program for people: ping, iperf.
-    Printed,
-    /// XML or HTML.
-    Markup,
-    /// Lines of fields.
-    Text,
-}
-
 /// A log whose beginning has been seen.
 pub struct Opened<'a> {
     /// How it begins.
@@ -74,29 +59,6 @@ fn peek<'a>(mut bytes: impl BufRead + 'a) -> io::Result<(Vec<u8>, Bytes<'a>)> {
 }
 
 impl<'a> Opened<'a> {
-    /// The form of the log.
-    pub(crate) fn kind(&self) -> Kind {
-        const CAPTURES: [[u8; 4]; 5] = [
-            [0xa1, 0xb2, 0xc3, 0xd4],
-            [0xd4, 0xc3, 0xb2, 0xa1],
-            [0xa1, 0xb2, 0x3c, 0x4d],
-            [0x4d, 0x3c, 0xb2, 0xa1],
-            [0x0a, 0x0d, 0x0d, 0x0a],
-        ];
-        if CAPTURES.iter().any(|magic| self.head.starts_with(magic)) {
-            return Kind::Capture;
-        }
-        let text = self.look();
-        let text = text.trim_start();
-        match text.as_bytes().first() {
-            Some(b'{') => Kind::Json,
-            Some(b'<') => Kind::Markup,
-            Some(b'[') if crate::json::is_list(text) => Kind::Json,
-            _ if crate::printed::is_printed(text) => Kind::Printed,
-            _ => Kind::Text,
-        }
-    }
-
     /// The beginning as text, cut after a whole line if more follows.
     pub(crate) fn look(&self) -> std::borrow::Cow<'_, str> {
         let end = if self.is_whole {

@@ -1,4 +1,4 @@
-//! What a link costs: frames through a busy link, in nanoseconds of CPU time each.
+//! The cost of a link: frames through a busy link, in nanoseconds of CPU time each.
 //!
 //! ```text
 //! as many frames as leave ──► [ 40 frames ] ──► 100 Mbit/s ──► 10 ms ──► counted
@@ -92,7 +92,7 @@ fn saturate(frames: u64, sizes: [u32; 2], delay: Span) -> Count {
     count
 }
 
-/// What is the least: a queue and a wire, each a ring, and additions for times. The machine's own measure.
+/// The least cost: a queue and a wire, each a ring, and additions for times. The machine's own measure.
 fn two_rings(frames: u64) -> Count {
     let (mut queue, mut wire) = (VecDeque::new(), VecDeque::new());
     let mut count = Count::default();

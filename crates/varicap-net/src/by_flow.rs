@@ -1,4 +1,4 @@
-//! What is kept for each flow, by its number.
+//! A value for each flow, by its number.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

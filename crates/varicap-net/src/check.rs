@@ -5,14 +5,14 @@ use std::io::{BufRead, Read};
 use varicap_units::Probability;
 use varicap_units::part::{Checked, Fault, require};
 
-use crate::NetError;
+use crate::error::NetError;
 
 /// Longest line of a trace [B].
 const LONGEST_LINE: usize = 1 << 16;
 /// Most entries of a trace, as many as a generated one may have; a rate takes 16 bytes of memory.
 const MOST_ENTRIES: usize = 50_000_000;
 
-/// What some programs put before text in UTF-8.
+/// The mark that some programs put before text in UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The default of a key that is true unless the user says otherwise.
@@ -101,7 +101,7 @@ pub(crate) fn same_length(key: &str, found: usize, states: usize, one: &str) -> 
     require(key, found == states, format!("{found} values"), format!("{states}, one per {one}"))
 }
 
-/// What one value of a list of rates, delays or states is called.
+/// The name of one value of a list of rates, delays or states.
 pub(crate) fn singular(list: &str) -> &'static str {
     match list {
         "rates" => "rate",

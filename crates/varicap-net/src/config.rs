@@ -14,7 +14,7 @@ pub enum Service {
     AtStart,
 }
 
-/// What the link layer adds to each frame before it is sent.
+/// The bytes that the link layer adds to each frame before it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Framing {
@@ -45,7 +45,7 @@ impl Default for Cells {
 }
 
 impl Framing {
-    /// What a frame of `bytes` takes on the wire [B].
+    /// The size of a frame of `bytes` on the wire [B].
     #[inline]
     pub fn framed(&self, bytes: Bytes) -> Bytes {
         let bytes = bytes + self.overhead;

@@ -1,4 +1,4 @@
-//! What may be wrong with the description of a link.
+//! Errors in the description of a link.
 
 use varicap_logs::LogError;
 use varicap_units::part::Fault;
@@ -21,7 +21,7 @@ pub enum NetError {
         line: usize,
         /// The offending text, cut short.
         found: String,
-        /// What was expected.
+        /// The values that were expected.
         expected: String,
     },
     /// A file that cannot be read at all.

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use crate::NetError;
+use crate::error::NetError;
 
 /// Opens the file of a name, or says why it cannot. A trace is read from it line by line and never held as a text.
 pub type ReadFile<'a> = dyn FnMut(&str) -> Result<Box<dyn BufRead>, String> + 'a;

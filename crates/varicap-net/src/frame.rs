@@ -1,4 +1,4 @@
-//! What a link carries, and what it reports.
+//! Frames that a link carries, and the reports of a link.
 
 use varicap_units::{Bytes, Rate, Span, Time};
 
@@ -38,7 +38,7 @@ impl Codepoint {
     }
 }
 
-/// What a link carries: a handle of a simulated segment, or real bytes.
+/// A frame that a link carries: a handle of a simulated segment, or real bytes.
 pub trait Frame: Clone {
     /// Size on the wire, headers included [B].
     fn wire_size(&self) -> Bytes;
@@ -70,7 +70,7 @@ pub trait Frame: Clone {
     }
 }
 
-/// What waits at a link; the frame in service is not included.
+/// The frames that wait at a link; the frame in service is not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Frames waiting.
@@ -104,10 +104,10 @@ pub struct Lost<F> {
     pub frame: F,
 }
 
-/// What a link that plans its departures ([`Link::hasten`](crate::Link::hasten)) has told of the time after now.
+/// The reports of a link that plans its departures ([`Link::plan_departures`](crate::Link::plan_departures)) about the time after now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ahead {
-    /// What waits now.
+    /// The frames that wait now.
     pub waiting: Backlog,
     /// Integral over time of the frames that will wait, of those inside [frames ns].
     pub frame_time: u128,

@@ -185,7 +185,7 @@ impl Outages {
         self.clock.begins(self.clock.begun(at))
     }
 
-    /// What is left of a rate in the long run.
+    /// The share of a rate that is left in the long run.
     pub fn thin(&self, rate: Rate) -> Rate {
         if rate.is_unlimited() {
             return rate;
@@ -199,7 +199,7 @@ impl Outages {
 /// A capacity with outages.
 #[derive(Clone, Debug)]
 pub struct InterruptedParts {
-    /// What it is between them.
+    /// The capacity between them.
     pub capacity: CapacityParts,
     /// When it is zero.
     pub outages: Outages,
@@ -229,7 +229,7 @@ impl CapacityProcess for Interrupted {
     }
 }
 
-/// What intervals between handovers add to a delay.
+/// The delays that intervals between handovers add.
 #[derive(Clone, Debug)]
 enum Added {
     /// Uniform from zero to this, another one for each interval.
@@ -285,7 +285,7 @@ pub struct Jumping {
     path: Delay,
     clock: Clock,
     added: Added,
-    /// What the present interval adds, and how many handovers have been before it.
+    /// The delay that the present interval adds, and how many handovers have been before it.
     now: Span,
     interval: u64,
     stream: Stream,

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use varicap_units::{JsonSchema, Span, Streams, choice, stream_name};
 
+use crate::capacity::{CapacityParts, OpportunityParts};
+use crate::delay::DelayParts;
 use crate::handover::Clock;
-use crate::{CapacityParts, DelayParts, LinkParts, LossParts, OpportunityParts, ReactiveParts};
+use crate::link::LinkParts;
+use crate::loss::LossParts;
+use crate::reactive::ReactiveParts;
 
 /// When the first handover begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

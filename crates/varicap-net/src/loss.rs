@@ -12,16 +12,16 @@ use serde_json::Value as Json;
 use varicap_units::part::Part;
 use varicap_units::{JsonSchema, Probability, Stream, Streams, Time, choice, stream_name};
 
-use crate::NetError;
 use crate::channel::{
     Channel, ChannelPart, ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig, certain,
 };
+use crate::error::NetError;
 use crate::file::ReadFile;
 use crate::handover::{Bursting, Bursts};
 use crate::loss_trace::TraceLossConfig;
 use crate::netem::{CorrelatedLossConfig, FourStateConfig, GeModelConfig};
 
-/// What the configuration of a loss that is drawn for each frame brings along, next to its own check ([`Part`]).
+/// The code that the configuration of a loss brings along that is drawn for each frame brings along, next to its own check ([`Part`]).
 pub trait FrameLoss: Part {
     /// Where the loss of one direction of a link stands.
     type State: LosesFrames;
@@ -39,9 +39,9 @@ pub trait LosesFrames: Debug + Clone {
     fn loses(&mut self) -> bool;
 }
 
-/// What the configuration of a probability of loss in time brings along, next to its own check ([`Part`]).
+/// The code that the configuration of a probability of loss in time brings along, next to its own check ([`Part`]).
 pub trait TimedLoss: Part {
-    /// What all runs share: checked, with its files read. Cheap to clone.
+    /// The parts that all runs share: checked, with its files read. Cheap to clone.
     type Parts: Clone + Debug;
     /// Where the loss of one direction of a link stands.
     type State: LosesInTime;
@@ -58,7 +58,7 @@ pub trait TimedLoss: Part {
     /// Whether all runs meet the same stretch of a trace.
     fn repeats_itself(parts: &Self::Parts) -> bool;
 
-    /// What was found wrong in its log, and what was done about it.
+    /// The flaws of its log, and what was done about them.
     fn said(parts: &Self::Parts) -> Option<String>;
 
     /// The loss of one run: `traces` draws where in a trace it begins, `luck` which frames are lost.
@@ -111,7 +111,7 @@ macro_rules! losses {
             }
         }
 
-        /// What the loss of a link is made of, checked. Cheap to clone: all runs share it.
+        /// The parts of the loss of a link, checked. Cheap to clone: all runs share it.
         #[derive(Clone, Debug)]
         pub enum LossParts {
             /// Nothing is lost.
@@ -179,7 +179,7 @@ macro_rules! losses {
                 }
             }
 
-            /// What was found wrong in its log, and what was done about it.
+            /// The flaws of its log, and what was done about them.
             pub fn said(&self) -> Option<String> {
                 match self {
                     $( LossParts::$Timed(parts) => <$TimedConfig as TimedLoss>::said(parts), )+

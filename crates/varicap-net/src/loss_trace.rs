@@ -7,8 +7,8 @@ use varicap_logs::Quantity;
 use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Probability, Stream, Time};
 
-use crate::NetError;
 use crate::check::yes;
+use crate::error::NetError;
 use crate::file::ReadFile;
 use crate::loss::{LosesInTime, TimedLoss};
 use crate::offset::TraceOffset;

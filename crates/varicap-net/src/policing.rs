@@ -6,11 +6,11 @@
 use serde::{Deserialize, Serialize};
 use varicap_units::{BucketDepth, Bytes, JsonSchema, Rate, Streams, Time, TokenBucket, Work};
 
-use crate::Frame;
 use crate::by_flow::ByFlow;
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
+use crate::frame::Frame;
 
-/// What becomes of a packet that does not conform to its reservation.
+/// The fate of a packet that does not conform to its reservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nonconformant {
@@ -34,7 +34,7 @@ pub struct PolicingParts {
     pub peak: Rate,
     /// Its full-sized packet [B].
     pub packet: Bytes,
-    /// What becomes of packets that do not conform.
+    /// The fate of packets that do not conform.
     pub nonconformant: Nonconformant,
 }
 

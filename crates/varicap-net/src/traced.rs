@@ -6,7 +6,7 @@ use std::sync::Arc;
 use varicap_logs::{Quantity, Reading, Series};
 use varicap_units::{Rate, Stream};
 
-use crate::NetError;
+use crate::error::NetError;
 use crate::file::{ReadFile, read_named};
 use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};

@@ -37,7 +37,7 @@ fn shared(classes: &[CbqClass]) -> LinkParts {
     }
 }
 
-/// What a source offers: flow, bytes per second, size of its frames, from and until when [ms].
+/// The traffic of a source: flow, bytes per second, size of its frames, from and until when [ms].
 type Source = (u16, u64, u64, u64, u64);
 
 /// Frames that left the server: when they arrived and left, flow and size.

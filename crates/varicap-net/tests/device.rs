@@ -1,4 +1,4 @@
-//! What waits in a device is beyond the reach of the queue above it.
+//! Frames that wait in a device are beyond the reach of the queue above it.
 
 use crate::common;
 

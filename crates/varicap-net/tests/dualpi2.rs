@@ -201,7 +201,7 @@ fn the_l_queue_is_marked_with_k_p_and_the_c_queue_with_p_squared() {
     assert!((marks(&classic) as f64 - squared).abs() < 1.5, "{} of {squared}", marks(&classic));
     let dropped = standing(&mut queue(&config), Codepoint::NotEct, 17, 3000);
     assert_eq!((marks(&dropped), marks(&low) > 0, low.losses().len()), (0, true, 0));
-    // What cannot be marked is dropped, which shortens the queue: fewer are needed.
+    // A frame that cannot be marked is dropped, which shortens the queue: fewer are needed.
     assert!(dropped.losses().iter().all(|(_, cause, _)| *cause == LossCause::Aqm));
     assert!((3..marks(&classic)).contains(&dropped.losses().len()), "{}", dropped.losses().len());
 }

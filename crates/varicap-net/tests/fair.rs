@@ -107,7 +107,7 @@ fn weights_divide_the_capacity() {
     assert!(spread(normal.clone()) < 2.0 * (1500.0 + 1500.0 / 0.5), "{sums:?}");
 }
 
-/// What flows get [B] of a link of 1 MB/s in a second, of which each offers the given bytes in frames of a size of its own.
+/// The shares that flows get [B] of a link of 1 MB/s in a second, of which each offers the given bytes in frames of a size of its own.
 fn shares(queue: QueueConfig, offered: &[(u64, u64)]) -> Vec<u64> {
     let mut link = link(&LinkParts { queue, ..four() }, 1);
     let (mut log, mut now, mut sizes) = (Log::default(), Time::ZERO, Vec::new());

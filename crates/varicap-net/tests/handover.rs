@@ -36,7 +36,7 @@ fn handed_over(json: &str, link: LinkParts) -> LinkParts {
 /// When a packet was lost [ns], why, and its number.
 type Loss = (u64, LossCause, u64);
 
-/// What becomes of a packet of 1500 bytes each ms, at 12 Mb/s: when those that come out do [ns], and which are lost.
+/// The fate of a packet of 1500 bytes each ms, at 12 Mb/s: when those that come out do [ns], and which are lost.
 fn outcome(parts: &LinkParts, packets: u64) -> (Vec<(u64, u64)>, Vec<Loss>) {
     let (mut link, mut log, mut out) = (link(parts, 1), Log::default(), Vec::new());
     for number in 0..packets {
@@ -111,7 +111,7 @@ fn opportunities_in_an_outage_pass_unused() {
     assert_eq!(left, [1, 2, 3, 4, 5, 6, 7, 8, 9, 14, 15, 16, 17, 18, 19, 24, 25]);
     assert_eq!(parts.capacity.mean_rate(), Rate::from_bps(plain.as_bps() * 6 / 10));
     assert_eq!(link.rate(), parts.capacity.mean_rate());
-    // What passes in an outage offers nothing.
+    // A frame that passes in an outage offers nothing.
     let offered =
         log.0.iter().map(|told| if let Told::Opportunity { offered, .. } = told { *offered } else { 0 });
     assert_eq!(offered.sum::<u64>(), 17 * 1500);

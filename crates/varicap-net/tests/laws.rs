@@ -224,6 +224,6 @@ fn a_busy_link_delivers_the_mean_of_its_capacity() {
         }
         bits / 40.0
     });
-    // What is still inside at the end, 20 frames, is 0.08 % of 300 Mb; the standard error is ten times that.
+    // The traffic that is still inside at the end, 20 frames, is 0.08 % of 300 Mb; the standard error is ten times that.
     assert_law("delivered", &delivered.collect::<Vec<_>>(), 7_500_000.0, 0.01);
 }

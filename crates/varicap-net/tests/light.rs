@@ -79,7 +79,7 @@ fn a_frame_that_is_dropped_begins_no_train() {
     let mut parts = with_light("900\n", "0 20 5\n100 20 0\n", Span::ZERO);
     let pushed: Vec<u64> = (1..10).map(|at| at * 1000).collect();
     parts.queue = QueueConfig::CoDel(CoDelConfig { limit: Amount::Packets(1), ..CoDelConfig::default() });
-    // What comes at 1 ms has its opportunity 5 ms later, whatever is refused beside it until then.
+    // A burst that comes at 1 ms has its opportunity 5 ms later, whatever is refused beside it until then.
     assert_eq!(departures(&parts, &pushed)[0], 6000);
 }
 
@@ -91,7 +91,7 @@ fn the_train_is_that_of_its_instant() {
     assert_eq!(departures(&parts, &[100_000; 3]), [100_000, 102_000, 105_000]);
 }
 
-/// What a drop-tail queue without limit and a server with both kinds of opportunities do, in plain arithmetic [ns].
+/// The departures of a drop-tail queue without limit and a server with both kinds of opportunities, in plain arithmetic [ns].
 fn reference(heavy: &[u64], trains: &[(u64, Vec<u64>)], idle: u64, frames: &[(u64, u64)]) -> Vec<u64> {
     const MS: u64 = 1_000_000;
     let (period, round) = (trains.last().unwrap().0, *heavy.last().unwrap());

@@ -1,4 +1,4 @@
-//! What a link does, case by case.
+//! The behaviour of a link, case by case.
 
 use crate::common;
 
@@ -41,7 +41,7 @@ fn what_is_inside_is_seen_in_the_order_in_which_it_comes_out() {
     for hastened in [false, true] {
         let (mut link, mut log) = (link(&parts(constant(12_000_000)), 1), Log::default());
         if hastened {
-            link.hasten();
+            link.plan_departures();
         }
         (0..5).for_each(|number| link.push(ms(0), packet(number, 1500), &mut log));
         let first = link.poll(ms(1), &mut log).map(|frame| frame.number);

@@ -1,4 +1,4 @@
-//! What netem does to packets, against netem's own steps written down anew in wide integers: delay, reordering, copies,
+//! The effects of netem on packets, against netem's own steps written down anew in wide integers: delay, reordering, copies,
 //! damage and losses, packet by packet and to the nanosecond.
 
 use crate::common;
@@ -52,7 +52,7 @@ impl Chance {
     }
 }
 
-/// What is asked of netem.
+/// The settings of netem.
 #[derive(Clone, Debug)]
 struct Asked {
     delay: i128,
@@ -97,7 +97,7 @@ impl Asked {
         LinkParts { delay, loss, netem, reorders: self.overtakes, ..parts(constant(12_000_000)) }
     }
 
-    /// What comes out of the frames that are through the server at `departures` [ns]: when, which, whether it is damaged;
+    /// The frames that come out of those that are through the server at `departures` [ns]: when, which, whether it is damaged;
     /// and the number of each that is lost.
     fn reference(&self, seed: u64, departures: &[(u64, u64)]) -> (Vec<(i128, u64, bool)>, Vec<u64>) {
         let stream = |part: &str| Streams::new(seed, 0).stream(&format!("link.test.{part}"));
@@ -270,7 +270,7 @@ proptest! {
         let (out, seen) = run(&asked.parts(), seed, &frames);
         prop_assert_eq!(seen.departures.len(), frames.len());
         let (mut expected, lost) = asked.reference(seed, &seen.departures);
-        // What comes out at one instant is told in the order of the link; numbers of one instant are compared as sets.
+        // The set of frames that comes out at one instant is told in the order of the link; numbers of one instant are compared as sets.
         let sorted = |list: &mut Vec<(i128, u64, bool)>| list.sort_unstable();
         let mut found = out.clone();
         sorted(&mut found);

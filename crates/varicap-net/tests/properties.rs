@@ -1,4 +1,4 @@
-//! What holds of every link, whatever its parts and its traffic.
+//! Invariants of every link, whatever its parts and its traffic.
 
 use crate::common;
 

@@ -139,7 +139,7 @@ fn steps(config: &str) -> CapacityParts {
 }
 
 proptest! {
-    /// What has left a shaper by any time is at most the burst and what the rate has brought; nothing is lost, and with time
+    /// The traffic that has left a shaper by any time is at most the burst and what the rate has brought; nothing is lost, and with time
     /// all leaves, though the link stands still for a while.
     #[test]
     fn no_more_leaves_a_shaper_than_its_bucket_allows(

@@ -74,7 +74,7 @@ fn limit<T: FromStr<Err = QuantityError>>(text: &str, option: &str) -> PyResult<
     text.parse().map_err(|error| ScenarioError::new_err(format!("--{option}: {error}")))
 }
 
-/// What the run of this thread may still take of memory [B] and time [s].
+/// The memory [B] and time [s] that are left to the run of this thread.
 #[pyfunction]
 pub fn left() -> PyResult<(Option<u64>, Option<f64>)> {
     let Limits { memory, time } = varicap_sim::left().map_err(|exceeded| over(&exceeded))?;

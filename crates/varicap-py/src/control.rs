@@ -11,7 +11,7 @@ use varicap_tcp::congestion::{
 };
 use varicap_units::{Bytes, Rate, Span, Time};
 
-/// What a congestion control learns from an acknowledgement.
+/// An acknowledgement, as a congestion control learns of it.
 #[pyclass(frozen, get_all, name = "AckSample", module = "varicap.tcp")]
 pub struct PyAckSample {
     /// The instant at which the acknowledgement arrived [s].
@@ -142,7 +142,7 @@ impl From<&CongestionEvent> for PyCongestionEvent {
     }
 }
 
-/// What the congestion control of a connection starts from; `config` has no window in bandwidth-delay products.
+/// The settings from which the congestion control of a connection starts; `config` has no window in bandwidth-delay products.
 pub fn start(config: &TcpConfig) -> Start {
     Start {
         mss: config.mss,
@@ -346,7 +346,7 @@ pub fn name_of(class: &Bound<'_, PyAny>) -> String {
     name.unwrap_or_else(|_| class.get_type().to_string())
 }
 
-/// What the object asks of its connection, by the names in its attribute `wants`.
+/// The requests of the object to its connection, by the names in its attribute `wants`.
 fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
     let mut wants = Wants::default();
     let Some(names) = object.getattr_opt("wants")? else { return Ok(wants) };

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use varicap_experiment::Mistakes;
 
-/// What an exception says of the first mistake.
+/// The attributes by which an exception describes the first mistake.
 const ATTRIBUTES: [&str; 7] = ["file", "line", "column", "key", "found", "expected", "hint"];
 /// Columns of the terminal for which mistakes are shown.
 const COLUMNS: usize = 80;
@@ -56,7 +56,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for attribute in ATTRIBUTES.into_iter().chain(["shown"]) {
         scenario_error.setattr(attribute, py.None())?;
     }
-    // What they quote of a file is not to steer the terminal that a traceback is printed on.
+    // Text that they quote of a file is not to steer the terminal that a traceback is printed on.
     let text = py.import("varicap._printable")?.getattr("text_of")?;
     let engine =
         [py.get_type::<RunError>(), py.get_type::<KernelCannotError>(), py.get_type::<KernelLacksError>()];
@@ -107,7 +107,7 @@ fn describe(py: Python<'_>, value: &Bound<'_, PyAny>, mistakes: &Mistakes) -> Py
     value.setattr("shown", mistakes.show(COLUMNS))
 }
 
-/// What the attributes say of a mistake, and the line that it is in.
+/// The attributes of a mistake, and the line that it is in.
 fn details<'py>(py: Python<'py>, error: &varicap_experiment::ScenarioError) -> PyResult<Bound<'py, PyDict>> {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let found = PyDict::new(py);

@@ -29,7 +29,7 @@ pub struct Shared {
     stop: AtomicBool,
     /// The source of live samples, and the Python callable that receives them as JSON.
     observer: Option<(Arc<Live>, Py<PyAny>)>,
-    /// Who keeps finished runs while others go on.
+    /// The keeper of finished runs while others go on.
     kept: Option<Kept>,
 }
 
@@ -42,7 +42,7 @@ impl Shared {
         Shared { observer: observer.map(|observer| (Arc::default(), observer)), kept, ..Shared::default() }
     }
 
-    /// Who keeps finished runs, if anyone does.
+    /// The keeper of finished runs, if there is one.
     pub fn kept(&self) -> Option<&Kept> {
         self.kept.as_ref()
     }

@@ -32,7 +32,7 @@ impl Kept {
         Kept { networks, ended: Arc::default(), recorded, heard, looks: AtomicU32::new(0) }
     }
 
-    /// What runs tell that they have ended.
+    /// The callback for runs that have ended.
     pub fn ear(&self) -> Arc<Finished> {
         let ended = self.ended.clone();
         Arc::new(move |network, run: &RunResult| locked(&ended).push((network, run.clone())))

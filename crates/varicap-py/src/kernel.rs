@@ -49,7 +49,7 @@ pub fn kernel_enter(parent: i32) -> PyResult<()> {
     netns::become_root().map_err(|error| raised(&error))
 }
 
-/// What the kernel engine needs of this machine: the name of each item, the system's error if it is missing, and what
+/// The needs of the kernel engine on this machine: the name of each item, the system's error if it is missing, and what
 /// to do then. To be called by a worker, after [`kernel_enter`].
 #[pyfunction]
 pub fn kernel_probe(py: Python<'_>) -> Vec<(&'static str, Option<String>, &'static str)> {

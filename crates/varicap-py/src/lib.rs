@@ -88,7 +88,7 @@ mod _core {
         varicap_experiment::results::columns_json().to_string()
     }
 
-    /// What describes an interval to a policy: name, unit and meaning of each number.
+    /// The quantities that describe an interval to a policy: name, unit and meaning of each number.
     #[pyfunction]
     fn observed() -> Vec<super::episodes::Described> {
         super::episodes::described(&varicap_tcp::congestion::OBSERVED)

@@ -135,7 +135,7 @@ impl PyTemplate {
     }
 }
 
-/// What is to be known of a point that fits.
+/// The properties of a point that fits.
 struct Fit {
     traces: Traces,
     draws_nothing: bool,
@@ -210,7 +210,7 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-/// What runs of several points found.
+/// The results of runs of several points.
 #[derive(Default)]
 struct Piece {
     tables: RunTables,

@@ -11,7 +11,7 @@ use varicap_experiment::pcapng::{CapturedFlow, SnapLen, write_capture};
 use varicap_experiment::results::Recorded;
 use varicap_experiment::series::{FlowPoint, FlowSeries, LinkPoint};
 use varicap_experiment::{Network, Transport};
-use varicap_tcp::congestion::Shown;
+use varicap_tcp::congestion::Quantity;
 
 use crate::tables::{columns, data};
 
@@ -88,7 +88,7 @@ pub fn flow_series<'py>(py: Python<'py>, recorded: &[Recorded]) -> PyResult<Boun
 
 /// Adds a column for each quantity that a congestion control shows; flows without it have no value there.
 fn add_shown(py: Python<'_>, flows: &[&FlowSeries], list: &Bound<'_, PyList>) -> PyResult<()> {
-    let mut known: Vec<&Shown> = Vec::new();
+    let mut known: Vec<&Quantity> = Vec::new();
     for shown in flows.iter().flat_map(|flow| flow.shown()) {
         if !known.iter().any(|other| other.name == shown.name) {
             known.push(shown);
@@ -158,7 +158,7 @@ fn named(description: &str) -> String {
     description.replacen("Index", "Name", 1)
 }
 
-/// What the first run recorded of packets, each with the number of its network.
+/// The packets that the first run recorded, each with the number of its network.
 fn captured(recorded: &[Recorded]) -> impl Iterator<Item = (usize, &PacketLog)> {
     (recorded.iter().filter(|one| one.replication == 0))
         .filter_map(|one| Some((one.network, one.packets.as_ref()?)))

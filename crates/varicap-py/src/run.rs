@@ -172,7 +172,7 @@ pub fn run(
         Some(kept) if !matches!(runs, Ok(Ok(_))) => kept.hand_over(py),
         _ => Ok(()),
     };
-    // What ended the runs comes before what ended their keeping.
+    // The error that ended the runs comes before that which ended their keeping.
     if let Some(error) = raised.take() {
         return Err(error);
     }

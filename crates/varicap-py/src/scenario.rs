@@ -38,7 +38,7 @@ impl PyScenario {
         read.map_err(|mistakes| scenario_errors(&mistakes))
     }
 
-    /// What was read of `written`, with its networks; files that it names are looked up from `base_dir`.
+    /// The scenario that was read of `written`, with its networks; files that it names are looked up from `base_dir`.
     pub fn resolved(
         written: &Written<'_>,
         read: Result<Scenario, Mistake>,
@@ -218,7 +218,7 @@ fn open_regular(path: &Path) -> Result<Box<dyn BufRead>, String> {
     if !file.metadata().is_ok_and(|facts| facts.is_file()) {
         return Err("it is not a file any more".to_owned());
     }
-    // What is appended meanwhile is not read.
+    // Text that is appended meanwhile is not read.
     Ok(Box::new(BufReader::new(file.take(facts.len()))))
 }
 

@@ -147,26 +147,26 @@ thread_local! {
     static CURRENT: RefCell<Option<Guard>> = const { RefCell::new(None) };
 }
 
-/// What the run of this thread may still take, or the limit that it has exceeded; all of it where no run goes on.
+/// The limits that are left to the run of this thread, or the one that it has exceeded; all of them where no run goes on.
 pub fn left() -> Result<Limits, Exceeded> {
     CURRENT.with_borrow(|guard| guard.as_ref().map_or(Ok(Limits { memory: None, time: None }), Guard::left))
 }
 
 /// Ends the run of this thread by unwinding if it has exceeded a limit.
 #[cold]
-pub(crate) fn insist_on_current() {
+pub(crate) fn enforce_budget() {
     CURRENT.with_borrow(|guard| {
         if let Some(guard) = guard {
-            guard.insist(0);
+            guard.enforce(0);
         }
     });
 }
 
 /// Ends the run of this thread by unwinding if `bytes` more would exceed its limit.
-fn insist_on_room(bytes: u64) {
+fn enforce_room(bytes: u64) {
     CURRENT.with_borrow(|guard| {
         if let Some(guard) = guard {
-            guard.insist_on(bytes);
+            guard.enforce_on(bytes);
         }
     });
 }
@@ -192,7 +192,7 @@ impl Guard {
 
     /// Does `work`, which may look at this guard by [`left`], and ends where it unwinds with an [`Exceeded`].
     pub fn watch<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exceeded> {
-        let ended = self.shown(|| catch_unwind(AssertUnwindSafe(|| room::kept(insist_on_room, work))));
+        let ended = self.shown(|| catch_unwind(AssertUnwindSafe(|| room::kept(enforce_room, work))));
         ended.map_err(|payload| match payload.downcast::<Exceeded>() {
             Ok(exceeded) => *exceeded,
             Err(panic) => resume_unwind(panic),
@@ -211,7 +211,7 @@ impl Guard {
         work()
     }
 
-    /// What is left of the budget.
+    /// The rest of the budget.
     fn left(&self) -> Result<Limits, Exceeded> {
         self.check(0)?;
         let Limits { memory, time } = *self.budget.limits();
@@ -224,14 +224,14 @@ impl Guard {
 
     /// Checks whether `bytes` more fit, and ends the run by unwinding with an [`Exceeded`] if they do not.
     #[cold]
-    fn insist_on(&self, bytes: u64) {
+    fn enforce_on(&self, bytes: u64) {
         let now = nanos_since(self.budget.begun);
-        self.insist(self.budget.look(now).saturating_add(bytes));
+        self.enforce(self.budget.look(now).saturating_add(bytes));
     }
 
     /// Checks the budget in the middle of an event, and ends the run by unwinding with an [`Exceeded`].
     #[cold]
-    pub fn insist(&self, counted: u64) {
+    pub fn enforce(&self, counted: u64) {
         if let Err(exceeded) = self.check(counted) {
             resume_unwind(Box::new(exceeded));
         }
@@ -326,6 +326,6 @@ mod tests {
     #[test]
     #[should_panic]
     fn in_the_middle_of_an_event_the_run_unwinds() {
-        guard(Some(1), None).insist(2);
+        guard(Some(1), None).enforce(2);
     }
 }

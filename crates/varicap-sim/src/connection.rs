@@ -5,10 +5,10 @@ use std::num::NonZeroU64;
 use varicap_engine::{Application, NodeId, Offer, Opening};
 use varicap_net::feedback::KnownRtt;
 use varicap_tcp::{Place, Receiver, Segment, Sender};
-use varicap_units::{Bytes, Span, Stream, Time};
+use varicap_units::{Span, Stream, Time};
 
-use crate::foresight;
 use crate::packet::{Label, Packet};
+use crate::prefetch;
 
 /// Where packets of one direction of a connection set out, and what they have in common.
 #[derive(Clone, Copy, Debug)]
@@ -71,17 +71,12 @@ pub struct Connection {
     /// The instant at which the sender may answer the acknowledgements that have arrived; NEVER if no answer is held
     /// back.
     pub release: Time,
-    /// When it is woken, apart from an answer that is held back: kept here too, since a timer moves with every packet and
-    /// hardly ever forward.
-    pub wake: Time,
     /// Its number in the group; none if it carries a transfer that has arrived, or relays such a transfer.
     pub member: Option<u32>,
     /// Index of its meter.
     pub meter: u32,
     /// Index of the meter that counts its round trips.
     pub rtt_meter: u32,
-    /// The congestion window that its meter was told of last; zero before that.
-    pub shown_cwnd: Bytes,
     /// Where its data and its acknowledgements set out, once it has a slot.
     first_nodes: [NodeId; 2],
     bare_packets: [Packet; 2],
@@ -118,11 +113,9 @@ impl Connection {
             is_relayed: false,
             relay: None,
             release: Time::NEVER,
-            wake: Time::NEVER,
             buffer: None,
             first_nodes: [NodeId::numbered(0); 2],
             bare_packets: [Packet::new(Label::default()); 2],
-            shown_cwnd: Bytes::ZERO,
             jitter: None,
         }
     }
@@ -180,7 +173,7 @@ impl Connection {
         self.awaited == u32::from(packet.generation())
     }
 
-    /// What its packets say without a segment, if it has the slot `owner`; `direction` is 0 or [`Packet::REVERSE`].
+    /// The label of its packets without a segment, if it has the slot `owner`; `direction` is 0 or [`Packet::REVERSE`].
     pub fn label(&self, owner: u32, direction: u8) -> Label {
         let (group, generation) = (self.group, self.generation());
         Label { owner, generation, group, flags: direction, ..Label::default() }
@@ -206,23 +199,23 @@ impl Connection {
 
     /// Begins to load what an acknowledgement needs, if the packet to come `is_reverse`, or else what data does.
     #[inline]
-    pub fn foresee(&self, is_reverse: bool) {
+    pub fn prefetch(&self, is_reverse: bool) {
         let first = self.app.first_read();
         if is_reverse {
-            foresight::load_place(Place::between(first, self.receiver.last_of_due()));
-            foresight::load_place(Place::between(&self.jitter, self.sender.last_read()));
+            prefetch::load_place(Place::between(first, self.receiver.last_of_due()));
+            prefetch::load_place(Place::between(&self.jitter, self.sender.last_read()));
         } else {
-            foresight::load_place(Place::between(first, self.receiver.last_read()));
+            prefetch::load_place(Place::between(first, self.receiver.last_read()));
         }
     }
 
     /// The same of what is no part of it.
     #[inline]
-    pub fn foresee_aside(&self, is_reverse: bool) {
+    pub fn prefetch_aside(&self, is_reverse: bool) {
         if is_reverse {
-            foresight::load_place(self.sender.aside());
+            prefetch::load_place(self.sender.aside());
         } else {
-            self.receiver.aside().for_each(foresight::load_place);
+            self.receiver.aside().for_each(prefetch::load_place);
         }
     }
 
@@ -242,21 +235,11 @@ impl Connection {
         self.release.is_never() || self.release <= now || self.sender.poll_at() <= now
     }
 
-    /// Whether it is woken at `now` to answer acknowledgements, and to do nothing else: no timer has run out.
-    #[inline(always)]
-    pub fn only_answers(&self, now: Time) -> bool {
-        self.is_open() && self.release == now && self.wake > now && self.app.poll_at() > now
-    }
-
     /// Whether it is woken at `now` for its sender alone: neither its application nor its receiver is due, and no answer is
     /// held back.
-    #[inline(always)]
+    #[inline]
     pub fn wakes_sender(&self, now: Time) -> bool {
-        self.is_open()
-            && self.wake == now
-            && self.release.is_never()
-            && self.app.poll_at() > now
-            && !self.receiver.is_due(now)
+        self.is_open() && self.release.is_never() && self.app.poll_at() > now && !self.receiver.is_due(now)
     }
 
     /// The round trips that its sender has measured.
@@ -298,14 +281,14 @@ impl Connection {
         (is_any, ends)
     }
 
-    /// As [`Connection::poll_at`], or earlier: then its sender has only put a timer off.
+    /// An instant after `now` by which to wake it: when one of its parts is to be polled, or before, if it is its sender.
     #[inline]
-    pub fn wake_by(&mut self) -> Time {
-        self.sender.wake_by().min(self.receiver.poll_at()).min(self.app.poll_at())
+    pub fn wake_by(&self, now: Time) -> Time {
+        self.sender.wake_by(now).min(self.receiver.poll_at()).min(self.app.poll_at())
     }
 
     /// The instant at which one of its parts is to be polled, apart from an answer that is held back.
-    #[cfg(debug_assertions)]
+    #[inline]
     pub fn poll_at(&self) -> Time {
         self.sender.poll_at().min(self.receiver.poll_at()).min(self.app.poll_at())
     }

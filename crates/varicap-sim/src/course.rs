@@ -10,12 +10,12 @@ use varicap_experiment::{Network, changes_per_second};
 use varicap_units::{Span, Streams, Time};
 
 use crate::budget::Guard;
+use crate::options::Options;
 use crate::plausible;
 use crate::record::Sampler;
-use crate::run::Options;
 use crate::world::World;
 
-/// What asks at a pause whether a run goes on.
+/// The callback that decides at a pause whether a run goes on.
 pub(crate) type GoOn<'a> = &'a mut dyn FnMut(Time) -> bool;
 
 /// A run on its way: whoever holds it decides how far it goes at a time.

@@ -8,23 +8,25 @@ mod build;
 mod connection;
 mod course;
 mod episode;
-mod foresight;
+mod events;
 mod net;
 mod observe;
+mod openers;
+mod options;
 mod packet;
 mod pages;
 mod plausible;
+mod prefetch;
 mod record;
 mod run;
-mod scheduler;
-mod timers;
-mod wheel;
 mod world;
 
 pub use budget::{Budget, Exceeded, count_elsewhere, left};
-pub use build::{ControlFactory, DeciderFactory, PolicyFactory, QueueFactory};
 pub use course::Course;
 pub use episode::{AdviceTask, Command, Episodes, FlowTask, LinkTask, Outcome, Report, Shape, Task};
-pub use record::{PacketRecording, Recording, SeriesRecording};
-pub use run::{Finished, Options, RunError, run, run_many};
-pub use timers::Timers;
+pub use events::Timers;
+pub use options::{
+    ControlFactory, DeciderFactory, Finished, Options, PacketRecording, PolicyFactory, QueueFactory,
+    Recording, SeriesRecording,
+};
+pub use run::{RunError, run, run_many};

@@ -1,24 +1,23 @@
-//! What lies between the endpoints: links, wires and the routes over them, and the event list that wakes all nodes.
+//! The network between the endpoints: links, wires and the routes over them, and the event queue that wakes all nodes.
 
 use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
+use varicap_experiment::FlowSpec;
 use varicap_experiment::measure::{LinkMeasure, LinkTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog};
-use varicap_experiment::{FlowSpec, Transport};
 use varicap_net::{Backlog, Frame, Link, LossCause, Lost, Policed, QueueSample, Setting, Watch};
-use varicap_tcp::{Pacing, Polled, Segment, TcpConfig};
+use varicap_tcp::{Polled, Segment};
 use varicap_units::{Rate, Time, Work};
 
 #[cfg(debug_assertions)]
 use crate::audit::Audit;
 use crate::budget::Guard;
 use crate::connection::{Connection, Outset};
-use crate::foresight;
+use crate::events::EventQueue;
 use crate::observe::{LinkWatch, MarkedLosses, PipeWatch, Traffic};
 use crate::packet::{Packet, Pool};
-use crate::scheduler::Scheduler;
-use crate::wheel::Wheel;
+use crate::prefetch;
 
-/// Links, wires and routes, and the event list that wakes them.
+/// Links, wires and routes, and the event queue that wakes them.
 pub struct Net {
     hops: Vec<Hop<Packet>>,
     wires: Vec<Wire<Packet>>,
@@ -27,10 +26,8 @@ pub struct Net {
     routes: Vec<Box<[NodeId]>>,
     traffic: Traffic,
     nodes: Nodes,
-    /// The event list.
-    pub scheduler: Scheduler,
-    /// The connections whose timers are far off.
-    pub wheel: Wheel,
+    /// The event queue.
+    pub queue: EventQueue,
     /// Segments that links and wires have taken in, and given out again. Only kept where assertions are on.
     #[cfg(debug_assertions)]
     balance: Balance,
@@ -55,16 +52,13 @@ impl Net {
     ) -> Net {
         let (wires, mut routes) = routes(flows, &nodes);
         routes.iter_mut().for_each(|route| route.reverse());
-        let often = woken_often(flows, hops.len() + wires.len(), nodes.fixed());
-        let scheduler = Scheduler::new(nodes.fixed(), hops.len(), often);
         Net {
             hops,
             wires,
             routes,
             traffic: Traffic::new(log, guard),
             nodes,
-            scheduler,
-            wheel: Wheel::default(),
+            queue: EventQueue::new(nodes.fixed(), nodes.fixed()),
             #[cfg(debug_assertions)]
             balance: Balance::default(),
         }
@@ -92,33 +86,26 @@ impl Net {
         (state, LinkWatch { meter, link: link as u16, traffic: &mut self.traffic })
     }
 
-    /// The next packet that comes out at `now` of link `link`, which is `node` and plans its departures, and when the one after
-    /// it does: then it is woken.
+    /// The next packet that comes out of link `link` at `now`, and when the one after it does: the link is woken then.
     #[inline(always)]
-    pub fn poll_pipe<const FEW: usize>(
-        &mut self,
-        now: Time,
-        node: NodeId,
-        link: usize,
-    ) -> Option<(Packet, Time)> {
+    pub fn poll_link(&mut self, now: Time, node: NodeId, link: usize) -> Option<(Packet, Time)> {
         let Hop { link: state, meter } = self.hops.get_mut(link)?;
         // Without a log: links with one plan nothing.
-        let pipe = state.pipe()?;
-        let packet = pipe.poll(now, &mut PipeWatch(meter))?;
-        let due = pipe.poll_at();
-        self.scheduler.wake_link::<FEW>(node, due);
+        let (packet, due) = match state.pipe() {
+            Some(pipe) => (pipe.poll(now, &mut PipeWatch(meter)), pipe.poll_at()),
+            None => {
+                let mut watch = LinkWatch { meter, link: link as u16, traffic: &mut self.traffic };
+                let packet = state.poll(now, &mut watch);
+                if let Some(packet) = &packet {
+                    watch.traffic.record(now, watch.link, PacketEvent::Delivery, packet);
+                }
+                (packet, state.poll_at())
+            }
+        };
+        self.queue.wake(node, due);
+        let packet = packet?;
         self.count_out(&packet);
         Some((packet, due))
-    }
-
-    /// The next packet that comes out of link `link` at `now`.
-    #[inline(never)]
-    pub fn poll_link(&mut self, now: Time, link: usize) -> Option<Packet> {
-        let (state, mut watch) = self.hop(link);
-        let packet = state.poll(now, &mut watch)?;
-        watch.traffic.record(now, watch.link, PacketEvent::Delivery, &packet);
-        self.count_out(&packet);
-        Some(packet)
     }
 
     /// The packet that comes out of link `link` after `others` others, if it is then at the endpoint of a connection.
@@ -130,28 +117,22 @@ impl Net {
 
     /// Begins to load the packet that comes out of link `link` after `others` others.
     #[inline]
-    pub fn foresee_place(&self, link: usize, others: usize) {
+    pub fn prefetch_packet(&self, link: usize, others: usize) {
         if let Some(packet) = self.hops[link].link.coming(others) {
-            foresight::load(packet);
+            prefetch::load(packet);
         }
     }
 
     /// Begins to load the segment of `packet`.
     #[inline]
-    pub fn foresee(&self, packet: &Packet) {
-        foresight::load(self.traffic.segments.get(packet.segment()));
+    pub fn prefetch(&self, packet: &Packet) {
+        prefetch::load(self.traffic.segments.get(packet.segment()));
     }
 
     /// Whether more segments have been under way than a cache holds.
     pub fn is_long(&self) -> bool {
         const LONG: usize = 1 << 12;
         self.traffic.segments.slots() > LONG
-    }
-
-    /// The instant at which link number `link` is to be polled next.
-    #[inline(always)]
-    pub fn link_due(&self, link: usize) -> Time {
-        self.hops[link].link.poll_at()
     }
 
     /// The next packet that comes out of wire number `wire` at `now`.
@@ -228,7 +209,7 @@ impl Net {
         }
         if is_first {
             let due = pipe.poll_at();
-            self.scheduler.wake_by(node, due);
+            self.queue.wake_by(node, due);
         }
     }
 
@@ -246,7 +227,7 @@ impl Net {
         state.push(now, packet, &mut watch);
         if is_first {
             let due = state.poll_at();
-            self.scheduler.wake_by(node, due);
+            self.queue.wake_by(node, due);
         }
     }
 
@@ -255,7 +236,7 @@ impl Net {
         let wire = &mut self.wires[wire];
         wire.push(now, packet);
         let due = wire.poll_at();
-        self.scheduler.wake_by(node, due);
+        self.queue.wake_by(node, due);
     }
 
     /// Sets the rate of link number `link` from `now` on.
@@ -263,7 +244,7 @@ impl Net {
         let (state, mut watch) = self.hop(link);
         state.set_rate(now, rate, &mut watch);
         let due = state.poll_at();
-        self.scheduler.wake_by(self.nodes.link(link), due);
+        self.queue.wake_by(self.nodes.link(link), due);
     }
 
     /// From now on samples of link number `link` are taken from outside.
@@ -271,27 +252,21 @@ impl Net {
         self.hops[link].link.hand_over();
     }
 
-    /// What there is to see at a load-reactive link whose samples are taken from outside.
+    /// The sample of a load-reactive link whose samples are taken from outside.
     pub fn observe(&mut self, now: Time, link: usize) -> Option<QueueSample> {
         let (state, mut watch) = self.hop(link);
         state.observe(now, &mut watch)
     }
 
-    /// What link number `link` did up to `now`, to which it is brought.
+    /// The totals of link number `link` at `now`, up to which it is brought.
     pub fn totals(&mut self, now: Time, link: usize) -> LinkTotals {
         self.advance_link(now, link);
         self.hops[link].meter.totals(now)
     }
 
-    /// As [`Net::send_at_once`], off the fast path.
-    #[inline(never)]
-    pub fn send_data(&mut self, now: Time, connection: &mut Connection) {
-        self.send_at_once(now, connection);
-    }
-
     /// Sends the segments that the sender of a connection may send now.
     #[inline(always)]
-    pub fn send_at_once(&mut self, now: Time, connection: &mut Connection) {
+    pub fn send_data(&mut self, now: Time, connection: &mut Connection) {
         loop {
             let (slot, place) = self.traffic.segments.vacant();
             let left = connection.sender.poll_into(now, place);
@@ -318,12 +293,6 @@ impl Net {
             self.traffic.send(&packet);
             self.enter(now, node, packet);
         }
-    }
-
-    /// As [`Net::send_ack`], off the fast path.
-    #[inline(never)]
-    pub fn send_ack_slowly(&mut self, now: Time, connection: &mut Connection) {
-        self.send_ack(now, connection);
     }
 
     /// Where a packet sets out: with all of its route ahead, at the first node of that.
@@ -397,14 +366,19 @@ impl Net {
         self.hops.iter_mut()
     }
 
+    /// Connection `owner` is over, and is not woken any more.
+    pub fn cancel_wakes(&mut self, owner: u32) {
+        self.queue.wake(self.nodes.connection(owner), Time::NEVER);
+        self.queue.wake(self.nodes.answer(owner), Time::NEVER);
+    }
+
     /// Forgets the segments under way and the wakes to come: the run is over.
     pub fn drop_traffic(&mut self) {
         self.traffic.segments = Pool::new(None);
-        self.scheduler = Scheduler::new(0, 0, 0);
-        self.wheel = Wheel::default();
+        self.queue = EventQueue::new(0, 0);
     }
 
-    /// What each link did up to `end`, when the run is over.
+    /// The measurements of each link up to `end`, when the run is over.
     pub fn finish(self, end: Time) -> impl Iterator<Item = LinkMeasure> {
         self.hops.into_iter().map(move |hop| hop.finish(end))
     }
@@ -432,17 +406,6 @@ impl Net {
     }
 }
 
-/// How many of the first nodes are woken at every packet, of `flows` over as many `links` and wires: these, sources of
-/// datagrams, and a connection whose segments are spaced out, if it is the only one; `fixed` nodes are no connections.
-fn woken_often(flows: &[FlowSpec], links: usize, fixed: usize) -> usize {
-    let is_spaced = |tcp: &TcpConfig| tcp.pacing != Pacing::Off || tcp.congestion.wants().rate_samples;
-    match flows {
-        [FlowSpec { count: 1, transport: Transport::Tcp { tcp, .. }, .. }] if is_spaced(tcp) => fixed + 1,
-        _ if flows.iter().any(|flow| matches!(flow.transport, Transport::Datagrams(_))) => fixed,
-        _ => links,
-    }
-}
-
 impl Reactives for Net {
     fn sample(&mut self, now: Time, link: usize) -> Option<(QueueSample, Setting)> {
         let (state, mut watch) = self.hop(link);
@@ -454,7 +417,7 @@ impl Reactives for Net {
         let (state, mut watch) = self.hop(link);
         state.allot(now, setting, &mut watch);
         let due = state.poll_at();
-        self.scheduler.wake_by(self.nodes.link(link), due);
+        self.queue.wake_by(self.nodes.link(link), due);
     }
 }
 

@@ -12,9 +12,9 @@ use varicap_units::{Bytes, Rate, Span, Time};
 use crate::audit::Audit;
 use crate::budget::Guard;
 use crate::connection::Connection;
-use crate::foresight;
 use crate::packet::{Packet, Pool};
 use crate::pages;
+use crate::prefetch;
 
 /// The meters of the flows of a run.
 pub struct Observer {
@@ -119,28 +119,23 @@ impl Observer {
 
     /// Begins to load the meter of `connection`.
     #[inline]
-    pub(crate) fn foresee(&self, connection: &Connection) {
-        foresight::load(&self.flows[connection.meter as usize]);
+    pub(crate) fn prefetch(&self, connection: &Connection) {
+        prefetch::load(&self.flows[connection.meter as usize]);
     }
 
     /// Begins to load what counts its round trips.
     #[inline]
-    pub(crate) fn foresee_round_trips(&self, connection: &Connection) {
+    pub(crate) fn prefetch_round_trips(&self, connection: &Connection) {
         if let Some(rtt) = self.flows[connection.rtt_meter as usize].round_trips() {
-            foresight::load(rtt);
+            prefetch::load(rtt);
         }
     }
 
     /// Samples the sender's window, which may have changed.
     #[inline]
-    pub(crate) fn on_window(&mut self, connection: &mut Connection, now: Time) {
-        let cwnd = connection.sender.cwnd();
-        if cwnd == connection.shown_cwnd {
-            return;
-        }
-        connection.shown_cwnd = cwnd;
+    pub(crate) fn on_window(&mut self, connection: &Connection, now: Time) {
         if connection.is_single() {
-            self.flows[connection.meter as usize].on_cwnd(now, cwnd);
+            self.flows[connection.meter as usize].on_cwnd(now, connection.sender.cwnd());
         }
     }
 
@@ -351,7 +346,7 @@ impl Traffic {
         if self.losses_left == 0 {
             self.losses_left = LOSSES_BETWEEN_QUESTIONS;
             if let Some(guard) = &self.guard {
-                guard.insist(0);
+                guard.enforce(0);
             }
         }
     }
@@ -376,7 +371,7 @@ impl Traffic {
             && let Some(guard) = &self.guard
         {
             // The table that is made of the log counts, too, before there is one.
-            guard.insist(log.len() as u64 * PacketLog::BYTES_PER_EVENT);
+            guard.enforce(log.len() as u64 * PacketLog::BYTES_PER_EVENT);
         }
     }
 }

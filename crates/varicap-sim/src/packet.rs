@@ -1,4 +1,4 @@
-//! What travels over the simulated links: a 16-byte handle of a pooled segment.
+//! Packets on simulated links: a 16-byte handle of a pooled segment.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Packet {
     rest: u64,
 }
 
-/// What a packet says.
+/// The fields of a packet by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// Its segment's place in the pool. A datagram has [`Packet::NO_SEGMENT`], unless packets are recorded.
@@ -60,7 +60,7 @@ impl Packet {
         }
     }
 
-    /// What it says.
+    /// Its fields by name.
     pub const fn label(&self) -> Label {
         Label {
             segment: self.segment(),
@@ -152,7 +152,7 @@ impl Packet {
     /// Its ECN-capable transport said so by ECT(1), not by ECT(0).
     pub const ECT1: u8 = 128;
 
-    /// What a packet shows of the flags of its segment.
+    /// The flags of a packet whose segment has these.
     #[inline]
     pub const fn flags_of(segment: Flags) -> u8 {
         const SHIFT: u32 = 3;
@@ -336,7 +336,7 @@ impl<T: Default> Pool<T> {
         if self.slots.len().is_multiple_of(Self::SLOTS_BETWEEN_QUESTIONS)
             && let Some(guard) = &self.guard
         {
-            guard.insist((self.slots.len() * (size_of::<T>() + size_of::<u32>())) as u64);
+            guard.enforce((self.slots.len() * (size_of::<T>() + size_of::<u32>())) as u64);
         }
         pages::reserve(&mut self.slots, 1);
         self.slots.push(T::default());

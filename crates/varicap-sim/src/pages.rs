@@ -14,7 +14,7 @@ use varicap_units::room;
 /// A large page [B]. With a smaller one, as some processors have, what is asked for is still right.
 const LARGE: usize = 1 << 21;
 
-/// What is moved to new memory as it grows [B]. More is left where it is, or moved by the system page by page, so that no
+/// The largest allocation that is moved to new memory as it grows [B]. More is left where it is, or moved by the system page by page, so that no
 /// two copies of it are in memory at once.
 const MOVED: usize = 1 << 26;
 
@@ -59,7 +59,7 @@ fn ask<T>(_values: &mut Vec<T>) {}
 mod tests {
     use super::*;
 
-    /// What the system says of the memory around `address`: the flags of its range.
+    /// The system's flags of the memory around `address`.
     fn flags_at(address: usize) -> String {
         let mut is_here = false;
         for line in std::fs::read_to_string("/proc/self/smaps").unwrap().lines() {

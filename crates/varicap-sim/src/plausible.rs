@@ -1,4 +1,4 @@
-//! What the measurements of a link cannot say, whatever the scenario. The column `utilisation` is relative to what was
+//! Bounds of a link's measurements, whatever the scenario. The column `utilisation` is relative to what was
 //! offered, and may exceed 1 with at-start service: the limit to it is here.
 
 use varicap_experiment::measure::LinkMeasure;
@@ -8,7 +8,7 @@ use varicap_units::{Bytes, Work};
 /// build, since it costs nothing and the rows do not show it.
 pub fn assert_possible(name: &str, measure: &LinkMeasure) {
     let LinkMeasure { done, used, held_frames, was_unlimited, .. } = measure;
-    // What had been sent of a frame at the cut of the warm-up was rounded down to a byte.
+    // The part of a frame that had been sent at the cut of the warm-up was rounded down to a byte.
     let available = done.available + Work::of(Bytes::new(1));
     assert!(
         *was_unlimited || Work::of(*used) <= available,

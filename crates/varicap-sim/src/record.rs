@@ -1,11 +1,8 @@
-//! What a run records in addition to its rows: time series and packet events. Recording does not affect the run.
-
-use std::sync::Arc;
+//! Records of a run in addition to its rows: time series and packet events. Recording does not affect the run.
 
 use varicap_engine::meters_of;
 use varicap_experiment::Network;
 use varicap_experiment::live::Tap;
-use varicap_experiment::results::Recorded;
 use varicap_experiment::series::{FlowSeries, LinkSeries, intervals};
 use varicap_units::{Span, Time};
 
@@ -13,35 +10,6 @@ use crate::world::World;
 
 /// The largest flow group that has a series for each flow; larger groups have a single result row as well.
 const MOST_SERIES_OF_A_GROUP: u32 = 64;
-
-/// What to record of which replications, and who receives it.
-#[derive(Clone)]
-pub struct Recording {
-    /// Time series of flows and links.
-    pub series: SeriesRecording,
-    /// Logs of packet events.
-    pub packets: PacketRecording,
-    /// Receives the records of a network in a replication, on the thread that ran it.
-    pub take: Arc<dyn Fn(Recorded) + Send + Sync>,
-}
-
-/// Which replications have time series, and at which interval.
-#[derive(Clone, Copy, Debug)]
-pub struct SeriesRecording {
-    /// Length of an interval; positive.
-    pub interval: Span,
-    /// Replications with lower numbers have series.
-    pub below: u64,
-}
-
-/// Which replications have a log of packet events, and how long it may become.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketRecording {
-    /// The maximum number of events that are kept of a run.
-    pub limit: usize,
-    /// Replications with lower numbers have a log.
-    pub below: u64,
-}
 
 /// The time series of a flow, or of a group of transfers.
 pub(crate) struct MeteredSeries {

@@ -1,43 +1,17 @@
 //! Runs: a network, a seed and a replication in, measured rows out; many of them over all cores.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use varicap_experiment::Network;
-use varicap_experiment::live::Live;
 use varicap_experiment::results::RunResult;
 use varicap_units::{Span, Time};
 
-use crate::budget::{Budget, Exceeded, Guard};
-use crate::build::{ControlFactory, DeciderFactory, PolicyFactory, QueueFactory};
+use crate::budget::{Exceeded, Guard};
 use crate::course::{Course, GoOn, pace_of};
-use crate::record::Recording;
-
-/// The extensions that a run may use, and what it records in addition to its rows.
-#[derive(Clone, Default)]
-pub struct Options {
-    /// Makes congestion controls that are not built in.
-    pub controls: Option<Arc<ControlFactory>>,
-    /// Makes who decides for the policies of connections.
-    pub deciders: Option<Arc<DeciderFactory>>,
-    /// Makes controllers of load-reactive links that are not built in.
-    pub policies: Option<Arc<PolicyFactory>>,
-    /// Makes queues that are not built in.
-    pub queues: Option<Arc<QueueFactory>>,
-    /// What to record in addition to the rows.
-    pub record: Option<Recording>,
-    /// An observer of the running simulation, which is shown samples at the interval of `record`'s series.
-    pub live: Option<Arc<Live>>,
-    /// The memory and the time that runs may take.
-    pub budget: Option<Arc<Budget>>,
-    /// Hears of each run that has ended, in [`run_many`], while others go on.
-    pub finished: Option<Arc<Finished>>,
-}
-
-/// Receives the number of a network and its result; called on many threads.
-pub type Finished = dyn Fn(usize, &RunResult) + Send + Sync;
+use crate::options::Options;
 
 /// The reasons for which a run may end without a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -87,7 +87,7 @@ fn without_marks_it_is_cubic() {
     assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
 }
 
-/// What a flow uses of a link that varies, and the 95th percentile of its queueing delay [ms].
+/// The share of a link that varies which a flow uses, and the 95th percentile of its queueing delay [ms].
 fn on_a_varying_link(queue: &str, congestion: &str) -> (f64, f64) {
     let chain = r#"{ markov = { rates = ["12 Mbit/s", "4 Mbit/s", "1.5 Mbit/s"], mean_holding = ["1 s", "1 s", "1 s"] } }"#;
     let flow = format!("[flows.a]\ntcp = {{ congestion = \"{congestion}\" }}");

@@ -37,7 +37,7 @@ fn run_within(time: Span, toml: &str, series_below: u64, packets_below: u64) -> 
     runs.map(|runs| runs.len())
 }
 
-/// What the system says of the memory of this process [B].
+/// The memory of this process according to the system [B].
 fn memory(which: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(which))?;

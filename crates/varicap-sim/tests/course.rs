@@ -47,7 +47,7 @@ fn with_pauses(network: &Network, every: Span) -> (RunResult, Recorded) {
     course.finish(network)
 }
 
-/// What happened to packets: links that are brought up to date at a pause report earlier, with the same instants.
+/// The events of packets: links that are brought up to date at a pause report earlier, with the same instants.
 fn sorted(recorded: &Recorded) -> Vec<String> {
     let mut events: Vec<String> =
         recorded.packets.iter().flat_map(|log| log.records()).map(|one| format!("{one:?}")).collect();

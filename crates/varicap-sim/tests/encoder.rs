@@ -65,7 +65,7 @@ fn what_is_encoded_within_a_reservation_arrives_whole() {
     let camera = "initial = \"800 kbit/s\", minimum = \"800 kbit/s\", maximum = \"800 kbit/s\"";
     // Frames of four datagrams, and as many tokens.
     let mean = |keys: &str| {
-        // What a run counts is cut at frames, of which a second has thirty: in one it may be a few thousandths off.
+        // The counts of a run are cut at frames, of which a second has thirty: in one it may be a few thousandths off.
         let rows = in_runs(10, 4, camera, keys);
         let of = |value: fn(&FlowRow) -> f64| rows.iter().map(value).sum::<f64>() / rows.len() as f64;
         (of(|row| row.throughput_bps), of(|row| row.late))

@@ -1,4 +1,4 @@
-//! What senders hear of their rate, when, and what comes of it.
+//! The rates that senders receive, when, and how they react.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use varicap_sim::{Options, run_many};
 use varicap_tcp::congestion::{AckSample, CongestionControl, CongestionEvent};
 use varicap_units::{Bytes, Rate, Time};
 
-/// What was heard: milliseconds, kbit/s.
+/// The rates that were received: milliseconds, kbit/s.
 type Heard = Arc<Mutex<Vec<(f64, f64)>>>;
 
 /// A fixed window that records the rates advertised to it.
@@ -31,7 +31,7 @@ impl CongestionControl for Probe {
     }
 }
 
-/// What the flows with the control `probe` heard in one run.
+/// The rates that the flows with the control `probe` received in one run.
 pub fn hear(toml: &str) -> Vec<(f64, f64)> {
     let scenario = Scenario::from_toml(toml, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let networks = scenario.networks(&mut |_| Err(String::new())).unwrap_or_else(|error| panic!("{error}"));
@@ -136,7 +136,7 @@ fn transfers_are_counted_from_their_first_packet_to_their_last_acknowledgement()
 fn a_latecomer_learns_the_rate_one_delay_after_it_opens() {
     let flows = "start = \"1.5 s\"\nfeedback = { share = \"capacity\" }\n[flows.b]\n";
     assert_eq!(hear_on_path(flows), [(1550.0, 2000.0), (5050.0, 1000.0)]);
-    // What was sent before it came is not for it: 1.52 s is too early for what is advertised at 1.5 s.
+    // A rate that was sent before the connection opened is not for it: 1.52 s is too early for what is advertised at 1.5 s.
     let flows = "start = \"4.98 s\"\nfeedback = { share = \"capacity\" }\n[flows.b]\n";
     assert_eq!(hear_on_path(flows), [(5030.0, 2000.0), (5050.0, 1000.0)]);
 }

@@ -160,7 +160,7 @@ reservation = { rate = "2 Mbit/s", marked_at = "forward", nonconformant = "drop"
 /// [minrate, Fig. 14]: agency A is entitled to 20 % of 10 Mb/s and B to 80 %; reserved flows start one after the other.
 #[test]
 fn agencies_divide_a_link_and_their_reserved_flows_what_each_has() {
-    // Who has not started by then does so just before the end.
+    // A flow that has not started by then does so just before the end.
     let flow_toml = |name: &str, start: u32, duration: u32, rate: &str| {
         let start = (1000 * start).min(1000 * duration - 1);
         format!(

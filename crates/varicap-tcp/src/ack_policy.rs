@@ -138,7 +138,7 @@ impl Part for DelayedAck {
 }
 
 impl DelayedAck {
-    /// What Linux does.
+    /// The policy of Linux.
     pub fn linux() -> DelayedAck {
         DelayedAck {
             segments: 2,

@@ -27,7 +27,7 @@ pub const LARGEST_WINDOW: Bytes = Bytes::new(1 << 30);
 pub struct TcpConfig {
     /// Whose habits the connection has: what they are is the default of the other keys. Default: [`DEFAULT_STACK`].
     pub stack: Stack,
-    /// What is retransmitted, and when recovery ends. Default: by the stack; `rfc` has sack.
+    /// The rule by which data is retransmitted and recovery ends. Default: by the stack; `rfc` has sack.
     pub recovery: Recovery,
     /// How much may be in flight. Default: reno.
     pub congestion: Congestion,
@@ -75,9 +75,9 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Duplicate ACKs that trigger a fast retransmit. Default: by the stack; `rfc` has 3 (RFC 5681 §3.2).
     pub duplicate_acks: u32,
-    /// What a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n.
+    /// The data that a sender without SACK resends after a timeout. Default: by the stack; `rfc` has go-back-n.
     pub after_timeout: AfterTimeout,
-    /// What Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n.
+    /// The data that Tahoe's fast retransmit resends. Default: by the stack; `rfc` has go-back-n.
     pub tahoe_resends: TahoeResends,
     /// NewReno's window when its recovery ends. Default: by the stack; `rfc` has flight-size (RFC 6582 §3.2 (3), option 1).
     pub after_recovery: AfterRecovery,
@@ -92,7 +92,7 @@ pub struct TcpConfig {
     /// Which segments that are shorter than the MSS wait until data is acknowledged or more is offered; the last one before
     /// the end of a transfer never does. Default: by the stack; `rfc` has off, as for applications that set TCP_NODELAY.
     pub nagle: Nagle,
-    /// Whether segments are spaced out. A congestion control with a rate of its own paces, whatever this says. Default: by the
+    /// The spacing of segments. A congestion control with a rate of its own paces, whatever this says. Default: by the
     /// stack; `rfc` has off, as Linux unless a program or its queue asks for pacing.
     pub pacing: Pacing,
     /// Whether a segment that leaves later than a pacing rate of the congestion control's own allows shortens the gap after it,
@@ -106,10 +106,10 @@ pub struct TcpConfig {
     pub counting: Counting,
     /// When acknowledgements may open the window. Default: by the stack; `rfc` has window-limited.
     pub grow_when: GrowWhen,
-    /// What becomes of a window that is not used, if `restart_after_idle` is on. Default: by the stack; `rfc` has restart
+    /// The fate of a window that is not used, if `restart_after_idle` is on. Default: by the stack; `rfc` has restart
     /// (RFC 5681 §4.1).
     pub validation: Validation,
-    /// What asks a receiver whose window is closed whether it has opened. Default: by the stack; `rfc` has byte (RFC 9293
+    /// The probe that asks a receiver whose window is closed whether it has opened. Default: by the stack; `rfc` has byte (RFC 9293
     /// §3.8.6.1).
     pub window_probe: WindowProbe,
     /// From what ssthresh is computed when the window falls. Default: by the stack; `rfc` has flight-size (RFC 5681 (4)).
@@ -118,7 +118,7 @@ pub struct TcpConfig {
     /// one segment that the first one leaves, it is two segments then. Default: by the stack; `rfc` has false (RFC 5681 §3.1
     /// holds it).
     pub halve_at_each_timeout: bool,
-    /// What Reno's arithmetic rounds down to whole segments when the window falls. Default: by the stack; `rfc` has none.
+    /// The quantities that Reno's arithmetic rounds down to whole segments when the window falls. Default: by the stack; `rfc` has none.
     pub rounding: Rounding,
     /// Whether the window falls at most once per window of data: neither at a fast retransmit after an ECN echo
     /// (RFC 3168 §6.1.2), nor ssthresh again at a timeout in fast recovery. Default: by the stack; `rfc` has false (RFC 5681
@@ -230,14 +230,14 @@ impl TcpConfig {
         scales_windows(self.timestamps, window).then_some(least)
     }
 
-    /// What the options of a SYN take on the wire beyond those of other segments, if they count there [B].
+    /// The size of the options of a SYN on the wire beyond those of other segments, if they count there [B].
     pub(crate) fn options_of_syn(&self) -> u16 {
         let options =
             options_of_syn(self.recovery.is_selective(), self.timestamps, self.window_scale().is_some());
         if self.count_options { options } else { 0 }
     }
 
-    /// What the timestamps in a segment take on the wire, if they count there [B].
+    /// The size of the timestamps in a segment on the wire, if they count there [B].
     pub(crate) fn option_timestamps(&self) -> u16 {
         if self.timestamps && self.count_options { OPTION_TIMESTAMPS } else { 0 }
     }
@@ -303,7 +303,7 @@ pub enum SackList {
     Linux,
 }
 
-/// What asks a receiver whose window is closed whether it has opened.
+/// The probe that asks a receiver whose window is closed whether it has opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowProbe {
@@ -346,7 +346,7 @@ pub enum Nagle {
     Minshall,
 }
 
-/// What a sender without SACK resends after a timeout.
+/// The data that a sender without SACK resends after a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterTimeout {
@@ -356,11 +356,11 @@ pub enum AfterTimeout {
     FirstHole,
 }
 
-/// What Tahoe's fast retransmit resends.
+/// The data that Tahoe's fast retransmit resends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TahoeResends {
-    /// What a timeout resends, by `after_timeout`: ns-2 goes back to the hole.
+    /// The same data as after a timeout, by `after_timeout`: ns-2 goes back to the hole.
     GoBackN,
     /// The lost segment alone; what was sent beyond it counts as in flight: 4.3BSD-Tahoe. A second hole then waits for a
     /// timeout, unless three duplicates show it.

@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for EcnMode {
     }
 }
 
-/// What there was before there were names is written as it always was.
+/// The values from before there were names are written as they always were.
 impl Serialize for EcnMode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

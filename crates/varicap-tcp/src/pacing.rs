@@ -6,7 +6,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{JsonSchema, Rate, Span};
 
 varicap_units::parts! {
-    /// Whether segments are spaced out over the round trip.
+    /// The spacing of segments over the round trip.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(remote = "Self")]
     #[schemars(transform = varicap_units::schema::names)]
@@ -56,7 +56,7 @@ impl Part for PacingRatios {
     }
 }
 
-/// What the rate of a sender follows from.
+/// The windows from which the rate of a sender follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
     /// Congestion window [B].

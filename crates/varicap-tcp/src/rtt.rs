@@ -20,7 +20,7 @@ pub(crate) struct RttEstimator {
     initial: u64,
 }
 
-/// What every rule starts from.
+/// The smoothed state from which every rule starts.
 #[derive(Clone, Copy, Debug)]
 struct Smooth {
     /// 8 x SRTT, in the rule's units: the scaling of Jacobson's appendix keeps the fractions.
@@ -153,22 +153,13 @@ impl RttEstimator {
         self.rule.deadline(now, wait).max(now + Span::from_nanos(1))
     }
 
-    /// No probe of a tail is due sooner that is set now, where no segment in flight left more than `age` ago and no RTO is
-    /// shorter than `rto`.
-    #[inline]
-    pub(crate) fn soonest_probe(&self, now: Time, age: Span, rto: Span) -> Time {
-        // Without a sample SRTT is zero.
-        let twice = Span::from_nanos(2 * (self.smooth.srtt8 >> 3) * self.rule.unit());
-        now + (twice + self.rule.probe_slack()).min(rto.saturating_sub(age))
-    }
-
     /// As `least_rto`, by what has been measured.
     #[inline]
     pub(crate) fn soonest_rto(&self) -> Span {
         self.smoothed().map_or(self.least_rto(), |smoothed| self.rule.least_after(smoothed))
     }
 
-    /// What the clock adds to a wait that is shorter than an RTO.
+    /// The time that the clock adds to a wait that is shorter than an RTO.
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         self.rule.slack()
@@ -180,6 +171,7 @@ impl RttEstimator {
     }
 
     /// The RTO in force. It is computed where it is asked for, since most acknowledgements only feed it.
+    #[inline]
     pub(crate) fn rto(&self) -> Span {
         let Smooth { srtt8, rttvar4, least, samples, .. } = self.smooth;
         let base = if samples == 0 {

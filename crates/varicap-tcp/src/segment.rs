@@ -53,7 +53,7 @@ impl Flags {
         Flags(ae as u16 * Flags::AE.0 + cwr as u16 * Flags::CWR.0 + ece as u16 * Flags::ECE.0)
     }
 
-    /// What AE, CWR and ECE say as one number, 0 to 7.
+    /// The number that AE, CWR and ECE make, 0 to 7.
     pub const fn ace(self) -> u32 {
         (self.has(Flags::AE) as u32) << 2 | (self.has(Flags::CWR) as u32) << 1 | self.has(Flags::ECE) as u32
     }

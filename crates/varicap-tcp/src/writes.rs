@@ -30,7 +30,7 @@ impl Run {
 
 impl Writes {
     /// `bytes` are written at once, behind all that was written `before`, of which nothing below `done` matters any more [B].
-    /// What never ends has no end.
+    /// A flow that never ends has no end.
     pub fn add(&mut self, before: u64, bytes: Bytes, done: u64) {
         let size = bytes.as_u64();
         if size == 0 || bytes == Bytes::MAX {
@@ -52,7 +52,7 @@ impl Writes {
         }
     }
 
-    /// What was written from `end` on is taken back.
+    /// Takes back the data that was written from `end` on.
     pub fn cut(&mut self, end: u64) {
         while let Some(last) = self.runs.back_mut() {
             last.to = last.last_end(end);

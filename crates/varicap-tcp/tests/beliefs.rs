@@ -1,4 +1,4 @@
-//! What an observer of a connection may ask: what the scoreboard believes, and the acknowledgement that data carries.
+//! The questions of an observer of a connection: what the scoreboard believes, and the acknowledgement that data carries.
 
 use crate::common;
 

@@ -104,7 +104,7 @@ fn a_gap_in_recovery_ends_with_what_was_in_the_pipe() {
     assert!(!rate(&script).app_limited);
 }
 
-/// What is lost and has not left again is to be sent: the application limits nothing.
+/// Data that is lost and has not left again is to be sent: the application limits nothing.
 #[test]
 fn data_that_is_still_to_be_resent_is_no_gap() {
     let mut script = measuring(&TcpConfig { max_burst: Some(1), ..habits() });

@@ -25,7 +25,7 @@ fn answer_syn(sender: &mut Sender) {
     sender.push(ms(100), &Segment { flags, window: u32::MAX, ..Segment::default() });
 }
 
-/// What leaves at `now`: number of the first byte, length, and size on the wire.
+/// The segments that leave at `now`: number of the first byte, length, and size on the wire.
 fn leaving(sender: &mut Sender, now: Time) -> Vec<(u64, u32, u16)> {
     std::iter::from_fn(|| sender.poll(now)).map(|sent| (sent.seq, sent.len, sent.wire_size)).collect()
 }

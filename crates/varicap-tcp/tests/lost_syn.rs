@@ -1,4 +1,4 @@
-//! What a lost SYN, or one that is answered late, costs the sender. Source: RFC 5681 §3.1 and §4.1, RFC 6298 (5.7); Linux
+//! The cost to a sender of a lost SYN, or of one that is answered late. Source: RFC 5681 §3.1 and §4.1, RFC 6298 (5.7); Linux
 //! 6.12 and 6.18, `tcp_init_transfer`, `tcp_try_undo_spurious_syn` and `tcp_cwnd_restart`.
 
 use crate::common;

@@ -81,7 +81,7 @@ impl World {
 
     /// Drains both ends; polling again must change nothing.
     fn settle(&mut self, now: Time) {
-        // What is said to be the last segment is: another poll finds nothing, and changes nothing.
+        // The segment that is said to be the last is: another poll finds nothing, and changes nothing.
         let (mut segment, mut polled) = (Segment::default(), Polled::Segment);
         while polled == Polled::Segment {
             polled = self.sender.poll_into(now, &mut segment);

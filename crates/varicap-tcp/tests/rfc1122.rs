@@ -98,7 +98,7 @@ fn sack_blocks_name_the_latest_segment_first_then_the_most_recent() {
     let ack = answer(&mut receiver, ms(20), &data(15))[0];
     assert_eq!(blocks(&ack), [(15, 16), (13, 14), (11, 12), (9, 10)]);
     assert_eq!(ack.wire_size, 40 + 36);
-    // What was delivered is no longer reported.
+    // Data that was delivered is no longer reported.
     let ack = answer(&mut receiver, ms(21), &data(0))[0];
     assert_eq!((ack.ack, blocks(&ack)), (4000, vec![(15, 16), (13, 14), (11, 12), (9, 10)]));
 }

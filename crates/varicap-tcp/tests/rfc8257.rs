@@ -39,7 +39,7 @@ fn data(number: u64, marked: bool) -> Segment {
     }
 }
 
-/// What a receiver answers to packets, one each ms, marked or not: how many it acknowledges, and whether with an echo.
+/// The answers of a receiver to packets, one each ms, marked or not: how many it acknowledges, and whether with an echo.
 fn answers(config: &TcpConfig, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut receiver = Receiver::new(config, Time::ZERO);
     let mut all = Vec::new();
@@ -69,7 +69,7 @@ fn a_change_is_told_at_once_and_what_came_before_apart() {
         answers(&dctcp(), &[true, true, false, false, false]),
         [(1, true), (2, true), (3, false), (5, false)]
     );
-    // Whatever the sender says of its window (CWR), the echo is the state of the last packet.
+    // The echo is the state of the last packet, whatever the sender says of its window (CWR).
     let mut receiver = Receiver::new(&dctcp(), Time::ZERO);
     receiver.push(ms(0), &data(0, true));
     assert!(receiver.poll(ms(0)).unwrap().flags.has(Flags::ECE));

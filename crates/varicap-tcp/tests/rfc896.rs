@@ -41,7 +41,7 @@ fn what_has_become_a_full_segment_does_not_wait() {
     }
 }
 
-/// What is left after full segments waits under the one rule, and leaves under the other.
+/// The short segment after full ones waits under the one rule, and leaves under the other.
 #[test]
 fn after_full_segments_alone_minshall_lets_a_short_one_go() {
     let first = |nagle| {

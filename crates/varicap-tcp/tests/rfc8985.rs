@@ -40,7 +40,7 @@ fn three_later_segments_show_a_loss_at_once() {
     let mut script = steady();
     script.at(ms(200)).sack(5 * MSS, &[held(6, 8)]);
     assert_eq!(script.sender.state(), State::Disorder);
-    // What left the pipe lets out as much: limited transmit of any length.
+    // Data that left the pipe lets out as much: limited transmit of any length.
     script.expect(&segments(11, 2));
     script.sack(5 * MSS, &[held(6, 9)]);
     assert_eq!(script.sender.state(), State::Recovery);
@@ -124,7 +124,7 @@ fn a_retransmission_left_after_the_new_data_of_the_same_instant() {
     script.at(ms(300)).sack(5 * MSS, &[held(6, 12)]);
     script.sack(5 * MSS, &[held(6, 13)]);
     assert!(!script.log().iter().any(|sent| sent.at == ms(300) && sent.data == nth(5)), "{:?}", script.log());
-    // What left after it, at the same instant, too, shows that it is lost.
+    // A segment that left after it, at the same instant, too, shows that it is lost.
     script.sack(5 * MSS, &[held(6, 14)]);
     script.at(ms(301)).sack(5 * MSS, &[held(6, 15)]);
     assert!(script.log().iter().any(|sent| sent.at >= ms(300) && sent.data == nth(5)), "{:?}", script.log());
@@ -384,13 +384,13 @@ fn blocks_of_an_old_acknowledgement_count() {
     // One left the pipe, and one goes out in its place; nothing else changes.
     assert_eq!((script.in_flight(), script.cwnd()), (pipe, window));
     script.expect(&[nth(14)]);
-    // What lies below what is acknowledged says nothing.
+    // A block below what is acknowledged says nothing.
     script.sack(4 * MSS, &[held(5, 6)]);
     assert_eq!(script.sender.beliefs().map(|beliefs| beliefs.sacked), Some(2 * MSS));
     script.expect_nothing();
 }
 
-/// What left too recently to be lost: with Linux's habit, the window has room for a segment beyond it.
+/// A segment left too recently to be lost: with Linux's habit, the window has room for a segment beyond it.
 #[test]
 fn a_timeout_leaves_what_is_in_flight_its_place_in_the_window() {
     for (keep_in_flight, room) in [(true, 3), (false, 1)] {
@@ -428,7 +428,7 @@ fn duplicates_without_reordering_widen_nothing() {
     script.expect_at(ms(356), nth(33));
 }
 
-/// What the receiver reports beyond what was resent, the path has doubled: it says nothing of the sender's patience.
+/// A duplicate that the receiver reports beyond what was resent, the path has made: it says nothing of the reordering window.
 #[test]
 fn duplicates_of_what_was_never_resent_are_the_path_s() {
     let mut script = twenty(30);

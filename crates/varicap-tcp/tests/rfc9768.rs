@@ -392,7 +392,7 @@ fn marks_reduce_the_window_once_per_window_of_data_and_without_cwr() {
         assert_eq!(script.sender.counters().reported_marks, 16);
         let ece_and_ae = |flags: Flags| bits(flags) == 5;
         assert!(script.log().iter().all(|sent| ece_and_ae(sent.segment.flags)), "{recovery:?}");
-        // What was sent since counts again.
+        // Data that was sent since counts again.
         script.at(ms(200));
         let flags = Flags::ACK.with(Flags::of_ace(5 + 17));
         let end = script.sender.sent();

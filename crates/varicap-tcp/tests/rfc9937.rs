@@ -67,7 +67,7 @@ fn at_once_the_sender_waits_for_half_of_the_window() {
     script.expect_nothing();
 }
 
-/// What turns out to be late in recovery is resent, and moves no window: nothing was delivered.
+/// A segment that turns out to be late in recovery is resent, and moves no window: nothing was delivered.
 #[test]
 fn time_alone_moves_no_window_in_recovery() {
     let mut script = full(&proportional());

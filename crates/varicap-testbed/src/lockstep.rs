@@ -31,12 +31,12 @@ const MOST_WRITES: usize = 16;
 pub(crate) struct Lockstep<'a> {
     pub(crate) emulator: &'a mut Emulator<FlowDirector>,
     pub(crate) endpoints: &'a mut Endpoints,
-    pub(crate) desk: &'a mut Desk,
+    pub(crate) io: &'a mut IoDriver,
     pub(crate) clock: Clock,
 }
 
-/// What tasks are done with.
-pub(crate) struct Desk {
+/// The means with which tasks are done.
+pub(crate) struct IoDriver {
     ring: Ring,
     released: Vec<(usize, Packet)>,
     /// Room for the packets that are read at once.
@@ -47,7 +47,7 @@ pub(crate) struct Desk {
 pub(crate) fn prepare(
     emulator: &mut Emulator<FlowDirector>,
     endpoints: &Endpoints,
-) -> Result<Desk, TestbedError> {
+) -> Result<IoDriver, TestbedError> {
     emulator.keep_released();
     let mut largest = 0;
     for (port, tun) in emulator.tuns().iter().enumerate() {
@@ -59,7 +59,7 @@ pub(crate) fn prepare(
         ring.try_on(tun).step("try an io_uring")?;
     }
     let buffers = vec![vec![0; largest]; READS_OF_ALL];
-    Ok(Desk { ring, released: Vec::new(), buffers })
+    Ok(IoDriver { ring, released: Vec::new(), buffers })
 }
 
 impl Lockstep<'_> {
@@ -86,7 +86,7 @@ impl Lockstep<'_> {
                 continue;
             }
             let wait = Task::Wait(self.endpoints.events(), self.clock.at(due));
-            let found = self.desk.ring.run(&mut [wait]).step("wait for sockets")?[0];
+            let found = self.io.ring.run(&mut [wait]).step("wait for sockets")?[0];
             if found < 0 {
                 // Nothing has happened until then.
                 now = due;
@@ -110,18 +110,18 @@ impl Lockstep<'_> {
     /// Writes what the links have released at `at`: receivers read what they get, and what is sent in answer leaves at the
     /// same instant.
     fn deliver(&mut self, at: Time) -> Result<(), TestbedError> {
-        let mut released = std::mem::take(&mut self.desk.released);
+        let mut released = std::mem::take(&mut self.io.released);
         self.emulator.take_released(&mut released);
         for some in released.chunks(MOST_WRITES) {
             self.write(at, some)?;
         }
         released.clear();
-        self.desk.released = released;
+        self.io.released = released;
         Ok(())
     }
 
     fn write(&mut self, at: Time, released: &[(usize, Packet)]) -> Result<(), TestbedError> {
-        let Desk { ring, buffers, .. } = &mut *self.desk;
+        let IoDriver { ring, buffers, .. } = &mut *self.io;
         let tuns = self.emulator.tuns();
         let mut tasks = Vec::with_capacity(2 * released.len() + READS_OF_ALL);
         let mut readers = [None; MOST_WRITES];
@@ -165,7 +165,7 @@ impl Lockstep<'_> {
 
     /// Reads from the TUNs of `sides`.
     fn read(&mut self, now: Time, sides: [bool; PORTS]) -> Result<(), TestbedError> {
-        let Desk { ring, buffers, .. } = &mut *self.desk;
+        let IoDriver { ring, buffers, .. } = &mut *self.io;
         let mut tasks = Vec::with_capacity(READS_OF_ALL);
         let reads = Reads::add_to(&mut tasks, sides, self.emulator.tuns(), buffers);
         let results = ring.run(&mut tasks).step("read from a TUN device")?;
@@ -179,7 +179,7 @@ impl Lockstep<'_> {
         for (place, (port, length)) in reads.each().enumerate() {
             sides[port] = length > 0;
             if length > 0 {
-                self.emulator.take(now, port, &self.desk.buffers[place][..length as usize])?;
+                self.emulator.take(now, port, &self.io.buffers[place][..length as usize])?;
             } else if length != -libc::EAGAIN {
                 let error = std::io::Error::from_raw_os_error(-length);
                 return Err(error).step("read from a TUN device");

@@ -158,7 +158,7 @@ impl Net {
                 Some(packet)
             }
             Node::Wire(wire) => self.wires[wire].poll(now),
-            Node::Source(_) | Node::Connection(_) => None,
+            Node::Source(_) | Node::Connection(_) | Node::Answer(_) => None,
         }
     }
 

@@ -13,7 +13,7 @@ pub struct Finding {
     pub name: &'static str,
     /// The system's error, if it is not available.
     pub error: Option<String>,
-    /// What to do if it is not available.
+    /// The remedy if it is not available.
     pub remedy: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What a run measures, at the links and at the sockets: the same in real and in simulated time.
+//! Measurements of a run, at the links and at the sockets: the same in real and in simulated time.
 
 use varicap_engine::meters_of;
 use varicap_experiment::Network;
@@ -13,7 +13,7 @@ use crate::director::FlowDirector;
 use crate::emulator::Emulator;
 use crate::fidelity::Wakes;
 use crate::flows::{Endpoints, Samples};
-use crate::run::Options;
+use crate::options::Options;
 use crate::trace::Trace;
 
 /// The largest flow group that has a series for each flow; larger groups have a single result row as well.

@@ -6,7 +6,6 @@ use std::sync::mpsc;
 
 use varicap_engine::meters_of;
 use varicap_experiment::fidelity::Fidelity;
-use varicap_experiment::live::Tap;
 use varicap_experiment::measure::FlowMeasure;
 use varicap_experiment::results::{Recorded, RunResult};
 use varicap_experiment::rows::LinkRow;
@@ -24,6 +23,7 @@ use crate::kernel::Kernel;
 use crate::lockstep::{self, Lockstep};
 use crate::netlink::{Netlink, RouteMetrics};
 use crate::netns::{Namespace, set_sysctl};
+pub use crate::options::Options;
 use crate::plan::{Mode, Plan, largest_packet};
 use crate::recording::{Hosts, HostsRecorder, Wire, WireRecorder, stops};
 use crate::sys::{self, Clock};
@@ -36,24 +36,6 @@ const DEVICE: &str = "tun0";
 /// recovery cwnd is halved while everything behind the first hole stays buffered, so that a grown buffer would be full
 /// and no new data be sent until recovery ends. Only data in flight can fill it; see [`Endpoints::new`].
 const SEND_BUFFER: u64 = 64 << 20;
-
-/// The options of a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
-    /// How closely the kernel follows the standards.
-    pub mode: Mode,
-    /// Whether this kernel's clock stands still while anybody computes, as that of a guest of [`crate::guest`] does.
-    pub is_simulated: bool,
-    /// The controls of modules that [`crate::guest::load`] has loaded: the file that a scenario names, and what it
-    /// registered.
-    pub modules: &'a [(String, String)],
-    /// Interval of time series, if they are recorded.
-    pub series: Option<Span>,
-    /// The maximum number of events in the packet log, if it is kept.
-    pub packets: Option<usize>,
-    /// An observer of the running scenario, to which each interval of the series is reported when it ends.
-    pub live: Option<Tap<'a>>,
-}
 
 /// The results of a run.
 #[derive(Debug)]
@@ -149,7 +131,7 @@ fn in_threads(
                 let endpoints = Endpoints::new(network, places.plan, places.receivers, around)?;
                 // Linux acknowledges what a program has read: one that reads late would be a part of the path.
                 sys::go_next();
-                // What is sent before would wait for it, and seem to have taken that long.
+                // A segment that is sent before would wait for it, and seem to have taken that long.
                 clock.wait_for_zero();
                 serve(network, endpoints, options, &mut go_on)
             }
@@ -217,11 +199,11 @@ fn in_lockstep(
     let endpoints = Endpoints::new(network, places.plan, places.receivers, around)?;
     let mut wire = WireRecorder::new(network, emulator, options);
     let mut hosts = HostsRecorder::new(network, endpoints, options);
-    let mut desk = lockstep::prepare(&mut wire.emulator, &hosts.endpoints)?;
+    let mut io = lockstep::prepare(&mut wire.emulator, &hosts.endpoints)?;
     clock.wait_for_zero();
     for stop in stops(network, options.series) {
         let (emulator, endpoints) = (&mut wire.emulator, &mut hosts.endpoints);
-        let mut both = Lockstep { emulator, endpoints, desk: &mut desk, clock };
+        let mut both = Lockstep { emulator, endpoints, io: &mut io, clock };
         if !both.run_until(stop, go_on)? {
             return Err(TestbedError::Interrupted);
         }
@@ -310,7 +292,7 @@ fn configure(plan: &Plan, mode: Mode, device: u32, neighbours: &[Neighbour]) -> 
     Ok(())
 }
 
-/// What a reader of the result must know about senders, with samples for each, that something other than the network
+/// Warnings for a reader of the result about senders, with samples for each, that something other than the network
 /// limited.
 fn warnings(senders: &[Samples]) -> Vec<String> {
     /// The share of full buffers from which it is reported.

@@ -18,13 +18,13 @@ pub struct Trace {
     log: PacketLog,
     /// The number of the first flow of each group, and whether its flows have fixed ports.
     groups: Vec<(u32, bool)>,
-    /// What is known of each connection's directions: from its sender, then back.
+    /// The state of each connection's directions: from its sender, then back.
     connections: HashMap<u32, [Direction; 2]>,
     /// The segment in each slot of the pool.
     segments: Vec<Segment>,
 }
 
-/// What is needed to read the headers of one direction of a connection.
+/// The state that reading the headers of one direction of a connection needs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
     /// The number of the SYN, which comes before the first byte.

@@ -11,7 +11,7 @@ use crate::{Bytes, NANOS_PER_SEC, Rate, Span, Time, Work};
 /// The depth of a token bucket, as a user writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketDepth {
-    /// What the reserved rate brings in this time, which changes with the rate: `"50 ms"`.
+    /// The tokens that the reserved rate brings in this time, which changes with the rate: `"50 ms"`.
     Time(Span),
     /// A fixed number of bytes: `"25 kB"`.
     Bytes(Bytes),

@@ -9,7 +9,7 @@ use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, VariantAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// What is expected where a choice is due.
+/// The forms that are expected where a choice is due.
 pub const EXPECTED: &str = "a name, or a table `{ name = { … } }`";
 
 /// Implements `Deserialize` and `Serialize` for an enum that derives both with `#[serde(remote = "Self")]`.

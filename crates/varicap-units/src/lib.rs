@@ -18,6 +18,7 @@ pub mod room;
 pub mod schema;
 pub mod stream_name;
 mod time;
+mod totals;
 mod work;
 
 pub use amount::{Amount, Cadence, Frequency, Probability, Stretch};
@@ -31,6 +32,7 @@ pub use rng::{Stream, Streams};
 #[cfg(feature = "schema")]
 pub use schemars::JsonSchema;
 pub use time::{Span, Time};
+pub use totals::Total;
 #[cfg(not(feature = "schema"))]
 pub use varicap_no_schema::JsonSchema;
 pub use work::Work;

@@ -14,7 +14,7 @@ use crate::{Amount, BucketDepth, Bytes, Cadence, Frequency, Probability, Rate, S
 pub struct QuantityError {
     /// The offending text.
     pub found: String,
-    /// What was expected, with an example.
+    /// The form that was expected, with an example.
     pub expected: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What every part of a scenario that is chosen by name has in common: its own check, and what the kernel engine does
+//! The common interface of all parts of a scenario that are chosen by name: its own check, and what the kernel engine does
 //! with it.
 //!
 //! A part knows nothing of where it stands in a scenario: its keys are relative to its own table, and whoever reads the
@@ -22,13 +22,13 @@ pub struct Fault {
     pub key: String,
     /// The offending text.
     pub found: String,
-    /// What was expected instead.
+    /// The values that were expected instead.
     pub expected: String,
-    /// What was probably meant, or what to do about it.
+    /// The value that was probably meant, or how to correct the mistake.
     pub hint: Option<String>,
 }
 
-/// Whether a configuration makes sense.
+/// The outcome of checking a configuration.
 pub type Checked = Result<(), Fault>;
 
 impl Fault {
@@ -59,7 +59,7 @@ pub fn join<T: AsRef<str>>(keys: &[T]) -> String {
     quoted.collect::<Vec<_>>().join(".")
 }
 
-/// What the kernel engine does with a part.
+/// The treatment of a part by the kernel engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OnKernel {
     /// It runs as written: the emulated link is the same code in both engines.
@@ -74,12 +74,12 @@ pub enum OnKernel {
 
 /// A part of a scenario that is chosen by name.
 pub trait Part {
-    /// Whether the configuration makes sense by itself. Rules that span parts belong to the scenario.
+    /// Checks the configuration by itself. Rules that span parts belong to the scenario.
     fn check(&self) -> Checked {
         Ok(())
     }
 
-    /// What the kernel engine does with it.
+    /// Its treatment by the kernel engine.
     fn on_kernel(&self) -> OnKernel {
         OnKernel::AsWritten
     }

@@ -79,7 +79,7 @@ impl Stream {
 
     /// True with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
-        // What is certain takes a number like all else, so that those that follow are the same.
+        // A certain outcome takes a number like all else, so that those that follow are the same.
         #[cfg(debug_assertions)]
         if self.is_silent && (p <= 0.0 || p >= 1.0) {
             return p >= 1.0;

@@ -1,4 +1,4 @@
-//! What the published schema says of quantities and choices: transforms that types name in `#[schemars(transform = …)]`,
+//! The published schema of quantities and choices: transforms that types name in `#[schemars(transform = …)]`,
 //! and the schemas of quantities.
 
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 //! Results depend on them: a stream with another name draws other numbers. So no name may ever change, and two parts
 //! must never share one.
 
-/// What a connection's own streams are named after: its flow group and its number there; transfers that arrive have no
+/// The name of a connection, after which its own streams are named: its flow group and its number there; transfers that arrive have no
 /// number of their own, and share the names of their group.
 pub fn connection(flow: &str, member: Option<u32>) -> String {
     match member {
@@ -22,7 +22,7 @@ pub fn jitter(flow: &str, member: u32) -> String {
     format!("flow.{flow}.{member}.jitter")
 }
 
-/// What the application of a member of a flow group does.
+/// The stream of the application of a member of a flow group.
 pub fn app(flow: &str, member: u32) -> String {
     format!("flow.{flow}.{member}.app")
 }
@@ -37,7 +37,7 @@ pub fn delay(flow: &str, member: u32) -> String {
     format!("flow.{flow}.{member}.delay")
 }
 
-/// What the congestion control of a connection draws; `connection` is what [`connection`] says.
+/// The stream of the congestion control of a connection; `connection` is what [`connection`] says.
 pub fn control(connection: &str) -> String {
     format!("flow.{connection}.control")
 }
@@ -66,7 +66,7 @@ pub fn advice(connection: &str) -> String {
 /// its delay, what it loses at handovers, what it copies and damages.
 pub const LINK_PARTS: [&str; 7] = ["capacity", "loss", "channel", "queue", "delay", "handover", "netem"];
 
-/// What a part of a link draws; `part` is one of [`LINK_PARTS`], or `queue.CLASS` for the queue of a class.
+/// The stream of a part of a link; `part` is one of [`LINK_PARTS`], or `queue.CLASS` for the queue of a class.
 pub fn link(link: &str, part: &str) -> String {
     let is_known = LINK_PARTS.contains(&part) || part.starts_with("queue.");
     debug_assert!(is_known, "`{part}` is not among the random streams of a link");
@@ -79,7 +79,7 @@ pub fn traces() -> String {
     "traces.offset".to_owned()
 }
 
-/// What handovers add to delays: one for all links of a run, since both directions of a path are handed over together.
+/// The stream of the delays that handovers add: one for all links of a run, since both directions of a path are handed over together.
 pub fn handovers() -> String {
     "handovers".to_owned()
 }

@@ -1,4 +1,4 @@
-//! What the laboratory answers: a JSON text with `ok`, `mistakes` or `refused`, and the arrays that it names.
+//! Answers of the laboratory: a JSON text with `ok`, `mistakes` or `refused`, and the arrays that it names.
 
 use serde_json::{Value as Json, json};
 use varicap_experiment::{Mistakes, ScenarioError};

@@ -1,4 +1,4 @@
-//! What the laboratory has before it: files, a scenario, its results so far, a run on its way.
+//! The laboratory's state: files, a scenario, its results so far, a run on its way.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor};
@@ -20,7 +20,7 @@ use crate::records;
 use crate::request::Request;
 use crate::stepped::{Stepped, recording};
 
-/// What a run may take: the memory of a tab of a browser is limited, and so is patience.
+/// The limits of a run: the memory of a tab of a browser is limited, and so is patience.
 const LIMITS: Limits = Limits { memory: Some(Bytes::new(1_500_000_000)), time: Some(Span::from_secs(120)) };
 
 /// A scenario that was read, and what became of it.

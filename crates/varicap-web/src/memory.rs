@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::Laboratory;
 
 thread_local! {
-    static DESK: RefCell<Desk> = RefCell::new(Desk::default());
+    static MEMORY: RefCell<Memory> = RefCell::new(Memory::default());
 }
 
 /// The message of a panic.
@@ -20,7 +20,7 @@ static FAULT: Mutex<String> = Mutex::new(String::new());
 
 /// A laboratory with the blocks that come and go.
 #[derive(Default)]
-struct Desk {
+struct Memory {
     laboratory: Laboratory,
     request: Vec<u8>,
     text: String,
@@ -38,45 +38,45 @@ pub extern "C" fn varicap_begin() {
 /// Room for a request of `length` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn varicap_request(length: usize) -> *mut u8 {
-    DESK.with_borrow_mut(|desk| {
-        desk.request.clear();
-        desk.request.resize(length, 0);
-        desk.request.as_mut_ptr()
+    MEMORY.with_borrow_mut(|memory| {
+        memory.request.clear();
+        memory.request.resize(length, 0);
+        memory.request.as_mut_ptr()
     })
 }
 
 /// Answers the request that was written.
 #[unsafe(no_mangle)]
 pub extern "C" fn varicap_answer() {
-    DESK.with_borrow_mut(|desk| {
-        let request = std::mem::take(&mut desk.request);
-        let answer = desk.laboratory.answer(&request);
-        (desk.text, desk.bytes) = (answer.text(), answer.bytes);
+    MEMORY.with_borrow_mut(|memory| {
+        let request = std::mem::take(&mut memory.request);
+        let answer = memory.laboratory.answer(&request);
+        (memory.text, memory.bytes) = (answer.text(), answer.bytes);
     });
 }
 
 /// Where the text of the answer is.
 #[unsafe(no_mangle)]
 pub extern "C" fn varicap_text() -> *const u8 {
-    DESK.with_borrow(|desk| desk.text.as_ptr())
+    MEMORY.with_borrow(|memory| memory.text.as_ptr())
 }
 
 /// Length of the text of the answer [B].
 #[unsafe(no_mangle)]
 pub extern "C" fn varicap_text_length() -> usize {
-    DESK.with_borrow(|desk| desk.text.len())
+    MEMORY.with_borrow(|memory| memory.text.len())
 }
 
 /// Where the arrays of the answer are.
 #[unsafe(no_mangle)]
 pub extern "C" fn varicap_bytes() -> *const u8 {
-    DESK.with_borrow(|desk| desk.bytes.as_ptr())
+    MEMORY.with_borrow(|memory| memory.bytes.as_ptr())
 }
 
 /// Length of the arrays of the answer [B].
 #[unsafe(no_mangle)]
 pub extern "C" fn varicap_bytes_length() -> usize {
-    DESK.with_borrow(|desk| desk.bytes.len())
+    MEMORY.with_borrow(|memory| memory.bytes.len())
 }
 
 /// Where the message of a panic is.

@@ -1,4 +1,4 @@
-//! What runs recorded, as an answer.
+//! The records of runs, as an answer.
 
 use serde_json::{Value as Json, json};
 use varicap_experiment::packets::PacketLog;
@@ -33,7 +33,7 @@ fn flow_series(arrays: &mut Arrays, flow: &FlowSeries) -> Json {
     json!({ "name": flow.name, "columns": columns })
 }
 
-/// What happened to the packets of each network; `wanted` are names of columns, all if there are none.
+/// The events of the packets of each network; `wanted` are names of columns, all if there are none.
 pub fn packets(arrays: &mut Arrays, recorded: Vec<Recorded>, wanted: &[String]) -> Vec<Json> {
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|other| other == name);
     let logs = recorded.into_iter().filter_map(|one| Some((one.network, one.packets?)));

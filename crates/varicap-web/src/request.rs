@@ -1,4 +1,4 @@
-//! What the laboratory can be asked for.
+//! The requests to the laboratory.
 
 use serde::Deserialize;
 
@@ -6,16 +6,16 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// What this is: its version, and which controls, queues and so on it has (the schema of scenarios).
+    /// Information about it: its version, and which controls, queues and so on it has (the schema of scenarios).
     About {},
     /// Keeps a file that scenarios may name.
     File {
         /// Its name, as in a scenario.
         name: String,
-        /// What it holds, if that is a text.
+        /// Its content, if that is a text.
         #[serde(default)]
         text: String,
-        /// What it holds, if that is none, such as a capture.
+        /// Its content, if that is none, such as a capture.
         #[serde(default)]
         bytes: Vec<u8>,
     },

@@ -56,7 +56,7 @@ impl Stepped {
     }
 }
 
-/// What to record of a run, as the scenario says.
+/// The records to take of a run, as the scenario says.
 pub fn recording(scenario: &Scenario, series: bool, packets: bool) -> Recording {
     let record = &scenario.record;
     let of = |wanted: bool| if wanted { u64::MAX } else { 0 };

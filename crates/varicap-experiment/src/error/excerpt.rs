@@ -37,7 +37,7 @@ impl Excerpt {
         let shown: Vec<String> = self.text.chars().map(printable).collect();
         let widths: Vec<usize> = shown.iter().map(|piece| columns(piece)).collect();
         let end = (self.start + self.length).min(shown.len()).max(self.start);
-        // What is wrong begins in the first third, if the line has to be cut at all.
+        // The mistake begins in the first third, if the line has to be cut at all.
         let mut from = 0;
         if widths.iter().sum::<usize>() > width {
             let before = |from: usize| widths[from..self.start.min(widths.len())].iter().sum::<usize>();
@@ -61,7 +61,7 @@ impl Excerpt {
             let mark = if (self.start..end).contains(&at) { '^' } else { ' ' };
             carets.extend(std::iter::repeat_n(mark, widths[at]));
         }
-        // What is missing at the end of a line has no character of its own.
+        // Text that is missing at the end of a line has no character of its own.
         if self.start >= shown.len() {
             carets.push('^');
         }

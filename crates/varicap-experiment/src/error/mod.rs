@@ -22,9 +22,9 @@ pub struct ScenarioError {
     pub key: String,
     /// The offending text.
     pub found: Option<Box<str>>,
-    /// What was expected instead.
+    /// The values that were expected instead.
     pub expected: String,
-    /// What was probably meant, or how to correct the mistake.
+    /// The value that was probably meant, or how to correct the mistake.
     pub hint: Option<Box<str>>,
     /// The line or the option as it was written, and the part of it that is wrong.
     pub excerpt: Option<Box<Excerpt>>,

@@ -1,8 +1,8 @@
-//! What a word that the format does not have was probably meant to be.
+//! The words that were probably meant by those that the format does not have.
 
 use crate::scenario::schema;
 
-/// What somebody means who writes a word of another program, or of everyday speech.
+/// The meaning of a word of another program, or of everyday speech.
 enum Means {
     /// The key or the name of this format.
     This(&'static str),

@@ -1,4 +1,4 @@
-//! What a run will take, before it starts: a rough upper estimate of events, time and memory.
+//! The cost of a run, before it starts: a rough upper estimate of events, time and memory.
 //!
 //! Each flow is limited by its window, its application and its losses; each link by its capacity. A link divides what
 //! it can carry among what is offered to it, in proportion. Packets times hops are events.
@@ -41,7 +41,7 @@ const PROBE: u32 = 10_000;
 /// The same, where little depends on it.
 const SHORT_PROBE: u32 = 1_000;
 
-/// What a run of a scenario will take, roughly and rather too much.
+/// The cost of a run of a scenario, roughly and rather too much.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Estimate {
     /// Events of one run: packets at links and endpoints, changes of capacity.
@@ -63,7 +63,7 @@ pub struct Estimate {
     pub unlimited: Option<Arc<str>>,
 }
 
-/// What may be taken.
+/// The most that runs may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Memory; none for any amount.
@@ -212,7 +212,7 @@ fn in_memory<V: Copy>(timeline: &Arc<Timeline<V>>) -> (usize, f64) {
     (Arc::as_ptr(timeline).addr(), bytes as f64)
 }
 
-/// What a source begins by itself, whether or not a link has room for it: arrivals, datagrams, periods of activity.
+/// The number of things that a source begins by itself, whether or not a link has room for them: arrivals, datagrams, periods of activity.
 fn starts(flow: &FlowSpec, duration: f64) -> f64 {
     match &flow.transport {
         Transport::Tcp { app: App::Arrivals(arrivals), .. } => arrivals.rate.as_hz() * duration,
@@ -268,7 +268,7 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
     let mut estimate = Estimate::default();
     let (mut flows, mut crossings, mut shown) = (0.0, 0.0, 0.0);
     for (flow, &carried) in network.flows.iter().zip(&packets) {
-        // What a link has no room for is sent all the same.
+        // Packets that a link has no room for are sent all the same.
         let packets = carried.max(at_once(flow, duration));
         let acks = packets / f64::from(packets_per_ack(flow)).max(1.0);
         let answers = if matches!(flow.transport, Transport::Tcp { .. }) { acks } else { 0.0 };
@@ -325,7 +325,7 @@ fn offered(network: &Network, flow: &FlowSpec) -> f64 {
 /// How much more than its data a TCP flow may send.
 const RETRANSMISSIONS: f64 = 2.0;
 
-/// What window and losses allow one connection.
+/// The rate that window and losses allow one connection.
 fn by_window(network: &Network, flow: &FlowSpec, tcp: &TcpConfig) -> f64 {
     let loss: f64 = flow.forward.iter().map(|link| network.links[*link].parts.loss.mean()).sum();
     // Reno keeps sqrt(3/(2p)) packets in flight; CUBIC more, up to several times that.

@@ -22,7 +22,7 @@ pub struct Explained {
     pub given: bool,
     /// Where it was given: `lte.toml:12` or `--set …`; or whose default it is: `stack linux`.
     pub place: Option<String>,
-    /// What it means.
+    /// Its meaning.
     pub text: String,
 }
 
@@ -134,7 +134,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What follows from the scenario: bandwidth-delay products, queues, windows in bytes, jitter, routes.
+/// The values that follow from the scenario: bandwidth-delay products, queues, windows in bytes, jitter, routes.
 fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Vec<Explained>) {
     let mut line = |path: [&str; 3], value: String, text: &str| {
         let key = format!("{prefix}.{}", join_path(&path));
@@ -204,7 +204,7 @@ fn resolved(scenario: &Scenario, network: &Network, prefix: &str, lines: &mut Ve
     }
 }
 
-/// What is said of the peak rates over an ERED queue. Source: [minrate, §II-B].
+/// The note on the peak rates over an ERED queue. Source: [minrate, §II-B].
 const ADMISSION: &str = "Whether an ERED queue of B bytes with a maximum threshold T keeps marked packets from loss: the peak rates of the \
                          reservations must sum to less than B / T times the capacity.";
 

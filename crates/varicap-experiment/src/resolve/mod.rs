@@ -172,7 +172,7 @@ fn draws(link: &Placed<'_>, queue: &QueueConfig) -> bool {
     parts.iter().any(|part| part.draws()) || link.handover.as_ref().is_some_and(Part::draws)
 }
 
-/// What is wrong with a link, as a mistake in the scenario.
+/// An error of a link, as a mistake in the scenario.
 fn of_link(link: &Placed<'_>, error: NetError) -> ScenarioError {
     of_part(&link.path, error)
 }

@@ -19,7 +19,7 @@ pub struct Network {
     pub flows: Vec<FlowSpec>,
     /// Simulated time of a run.
     pub duration: Span,
-    /// What is cut off at the beginning of each run before measuring.
+    /// The time that is cut off at the beginning of each run before measuring.
     pub warmup: Span,
 }
 
@@ -49,7 +49,7 @@ pub struct FlowSpec {
     pub reverse: Vec<usize>,
     /// Extra delay of each direction, on a private wire of the flow.
     pub access_delay: Span,
-    /// What it carries.
+    /// Its transport.
     pub transport: Transport,
     /// When it starts.
     pub start: Time,
@@ -61,17 +61,17 @@ pub struct FlowSpec {
     pub jitter: Span,
     /// Wire size of its full-sized packet [B].
     pub packet: Bytes,
-    /// What the network advertises to it about its rate.
+    /// The rates that the network advertises to it.
     pub feedback: Option<FeedbackSpec>,
     /// The ABR source behind each of its senders.
     pub abr: Option<AbrSpec>,
-    /// What is reserved for each of its senders.
+    /// The reservation of each of its senders.
     pub reservation: Option<ReservationSpec>,
     /// Which flow's data it sends, if its application is a relay.
     pub relay: Option<RelaySpec>,
 }
 
-/// What the network advertises to a flow about its rate.
+/// The rates that the network advertises to a flow.
 #[derive(Clone, Debug)]
 pub struct FeedbackSpec {
     /// The links that advertise it; the least of their rates counts.
@@ -110,7 +110,7 @@ impl AbrSpec {
     }
 }
 
-/// What is reserved for each sender of a flow.
+/// The reservation of each sender of a flow.
 #[derive(Clone, Debug)]
 pub struct ReservationSpec {
     /// The mean rate in time: constant or in steps.
@@ -198,7 +198,7 @@ pub(crate) fn round_trip(access_delay: Span, links: impl Iterator<Item = Span>) 
     links.fold(access_delay.saturating_mul(2), Span::saturating_add)
 }
 
-/// What a flow carries.
+/// The transport of a flow.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each group of flows")]
 pub enum Transport {

@@ -1,4 +1,4 @@
-//! What makes no sense although it can be read.
+//! Checks of scenarios that can be read and make no sense.
 
 use indexmap::IndexMap;
 use varicap_net::{CapacityConfig, Framing};

@@ -44,7 +44,7 @@ pub struct Column {
     pub range: Range,
     /// The names that a choice can have; else empty.
     pub names: &'static [&'static str],
-    /// What the column means, in one sentence.
+    /// The meaning of the column, in one sentence.
     pub description: &'static str,
 }
 

@@ -42,7 +42,7 @@ pub struct Fidelity {
     pub is_prioritised: bool,
     /// The kernel's release.
     pub kernel: String,
-    /// What a reader of the result must know: what limited a sender other than the network.
+    /// Warnings for a reader of the result: what limited a sender other than the network.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Notes on where the kernel's behaviour differs from the scenario.

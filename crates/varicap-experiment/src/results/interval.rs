@@ -113,22 +113,6 @@ impl Interval {
         let (lo, hi) = ends(range, Interval { mean, lo, hi }, count, (least, most));
         Interval { mean, lo, hi }
     }
-
-    /// The mean and interval of one long, correlated run, whose values are averaged in `batches` batches that count
-    /// as independent.
-    ///
-    /// Values in excess of whole batches are left out at the beginning. Source: [law2015, §9.5.3].
-    pub fn of_batches(values: &[f64], batches: usize) -> Interval {
-        let length = values.len().checked_div(batches).unwrap_or(0);
-        if length == 0 {
-            return Interval::of(&[]);
-        }
-        let means: Vec<f64> = values[values.len() - length * batches..]
-            .chunks_exact(length)
-            .map(|batch| batch.iter().sum::<f64>() / length as f64)
-            .collect();
-        Interval::of(&means)
-    }
 }
 
 /// The deviation of a mean, in standard deviations of a run, of which the transformed one is `reach`.
@@ -224,30 +208,6 @@ fn within(angle: f64, degrees: u32) -> f64 {
         }
     }
     if is_odd { (angle + sine * sum) / std::f64::consts::FRAC_PI_2 } else { sine * sum }
-}
-
-/// How many values at the beginning belong to the warm-up, by MSER-5; `None` if the series is too short to tell.
-///
-/// The values are averaged in batches of five, and the cut is where the standard error of the mean of what remains
-/// is least. A cut in the second half means that the run is too short. Source: [white2000].
-pub fn mser5(values: &[f64]) -> Option<usize> {
-    const BATCH: usize = 5;
-    let batches: Vec<f64> =
-        values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
-    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
-    let mut best = (f64::INFINITY, 0);
-    // From the end to the beginning, so that the sums of each cut follow from those of the next one.
-    for (cut, value) in batches.iter().enumerate().rev() {
-        count += 1.0;
-        let distance = value - mean;
-        mean += distance / count;
-        squares += distance * (value - mean);
-        // The last few batches may agree by chance.
-        if count >= BATCH as f64 && squares / (count * count) <= best.0 {
-            best = (squares / (count * count), cut);
-        }
-    }
-    (best.0.is_finite() && best.1 <= batches.len() / 2).then_some(best.1 * BATCH)
 }
 
 /// Jain's fairness index of `shares`: 1 if all are equal, 1/n if one has everything. Source: [jain84].
@@ -399,28 +359,6 @@ mod tests {
     #[test]
     fn values_that_are_not_numbers_do_not_count() {
         assert_eq!(Interval::of(&[1.0, f64::NAN, 2.0]), Interval::of(&[1.0, 2.0]));
-    }
-
-    #[test]
-    fn batches_leave_the_beginning_out() {
-        let interval = Interval::of_batches(&[99.0, 1.0, 3.0, 2.0, 4.0], 2);
-        assert_eq!(interval, Interval::of(&[2.0, 3.0]));
-        assert!(Interval::of_batches(&[1.0], 2).mean.is_nan());
-    }
-
-    #[test]
-    fn mser5_cuts_a_transient() {
-        let values: Vec<f64> =
-            (0..200).map(|i| if i < 30 { 100.0 - 3.0 * f64::from(i) } else { f64::from(i % 3) }).collect();
-        assert_eq!(mser5(&values), Some(30));
-    }
-
-    #[test]
-    fn mser5_keeps_a_steady_series_and_refuses_a_drift() {
-        assert_eq!(mser5(&[2.0; 100]), Some(0));
-        let drift: Vec<f64> = (0..100).map(f64::from).collect();
-        assert_eq!(mser5(&drift), None);
-        assert_eq!(mser5(&[1.0, 2.0]), None);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl RunResult {
     /// Adds the rows of the flow group `spec`, whose flows measured `members`, after those of all links.
     pub fn add_group(&mut self, spec: &FlowSpec, members: &[FlowMeasure]) {
         let mut rows = GroupRows::new(&spec.name, members);
-        // What is unlimited has no capacity in results (NaN); of no capacity there is no share.
+        // An unlimited link has no capacity in results (NaN); of no capacity there is no share.
         let links = spec.forward.iter().filter_map(|link| self.links.get(*link));
         let limited = links.filter(|link| !link.capacity_bps.is_nan());
         let slowest = limited.min_by(|one, other| one.capacity_bps.total_cmp(&other.capacity_bps));
@@ -114,7 +114,7 @@ impl RunResult {
 /// The share of the capacity of `link` that brought the goodput of `row` in the measured time. What the link had sent
 /// before, or a gap had held back, may come in order in that time: it had no part of this capacity.
 fn share_of_capacity(row: &FlowRow, link: &LinkRow) -> f64 {
-    // What passes by a load-reactive link is in what came through alone.
+    // Traffic that passes by a load-reactive link is in what came through alone.
     let sent = link.utilisation.max(link.throughput_bps / link.capacity_bps);
     (row.goodput_bps / link.capacity_bps).min(sent).min(1.0)
 }

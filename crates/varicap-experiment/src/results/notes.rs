@@ -1,4 +1,4 @@
-//! What a reader should know before relying on an interval over runs: whether they differ, and what all of them share.
+//! Notes for a reader before relying on an interval over runs: whether they differ, and what all of them share.
 
 use varicap_net::{LossParts, QueueConfig};
 use varicap_tcp::LARGEST_WINDOW;
@@ -12,7 +12,7 @@ use crate::results::{RunResult, are_one};
 /// Goodputs within this share of each other hardly differ.
 const HARDLY: f64 = 1e-4;
 
-/// Whether the runs of a flow differ.
+/// The differences between the runs of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differ {
     /// In no number: they are one run, repeated, or happen to be the same.
@@ -24,7 +24,7 @@ pub enum Differ {
 }
 
 impl Differ {
-    /// Whether the runs differ in the row at `place`; nothing for a single run.
+    /// The differences between the runs in the row at `place`; nothing for a single run.
     pub fn of(runs: &[&[FlowRow]], place: usize) -> Option<Differ> {
         let (first, rest) = runs.split_first()?;
         let first = &first[place];
@@ -75,7 +75,7 @@ pub fn notes(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
     notes
 }
 
-/// What was found wrong in the logs that links name, and what was done about it.
+/// The flaws of the logs that links name, and what was done about them.
 fn logs(networks: &[Network]) -> Vec<String> {
     let mut notes = Vec::new();
     for link in networks.iter().flat_map(|network| &network.links) {
@@ -149,7 +149,7 @@ fn missing_transfers(runs: &[RunResult]) -> Vec<String> {
     groups.into_iter().filter_map(sentence).collect()
 }
 
-/// What runs have in common that another run of the real path would not.
+/// The properties that runs have in common and that another run of the real path would not.
 fn repetitions(runs: &[RunResult], networks: &[Network]) -> Vec<String> {
     let (mut notes, count) = (Vec::new(), runs.len());
     let rows: Vec<&[FlowRow]> = runs.iter().map(|run| run.flows.as_slice()).collect();

@@ -7,11 +7,11 @@ use varicap_units::Time;
 
 use crate::results::columns::{Column, Data, Kind, Table};
 
-/// What can happen to a packet at a link, in the order of [`PacketEvent`]'s codes.
+/// The events of a packet at a link, in the order of [`PacketEvent`]'s codes.
 pub const EVENTS: [&str; 8] =
     ["arrival", "departure", "delivery", "mark", "overflow", "aqm", "channel", "policed"];
 
-/// What happened to a packet at a link.
+/// An event of a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
     /// The packet was offered to the link.
@@ -73,7 +73,7 @@ pub struct PacketRecord {
     pub at: Time,
     /// Index of the link in the scenario.
     pub link: u16,
-    /// What happened to the packet.
+    /// The event.
     pub event: PacketEvent,
     /// The connection to which the packet belongs.
     pub owner: PacketOwner,

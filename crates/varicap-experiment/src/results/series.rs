@@ -1,7 +1,7 @@
 //! Time series: what flows and links did in each interval, and their state at its end.
 
 use serde::{Deserialize, Serialize};
-use varicap_tcp::congestion::{CongestionControl, Controller, Shown};
+use varicap_tcp::congestion::{CongestionControl, Controller, Quantity};
 use varicap_tcp::{Sender, State};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
@@ -95,9 +95,9 @@ pub struct FlowSeries {
     /// Tokens of the reservation lost so far.
     #[serde(skip)]
     lost_tokens: Work,
-    /// What the flow's congestion control shows, and the values of that, point after point.
+    /// The quantities that the flow's congestion control shows, and their values, point after point.
     #[serde(skip)]
-    shown: &'static [Shown],
+    shown: &'static [Quantity],
     #[serde(skip)]
     values: Vec<f64>,
 }
@@ -132,8 +132,8 @@ impl FlowSeries {
         Some((0..self.points.len()).map(move |point| value(point).unwrap_or(f64::NAN)))
     }
 
-    /// What the flow's congestion control shows.
-    pub fn shown(&self) -> &'static [Shown] {
+    /// The quantities that the flow's congestion control shows.
+    pub fn shown(&self) -> &'static [Quantity] {
         self.shown
     }
 

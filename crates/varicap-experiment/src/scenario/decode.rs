@@ -136,7 +136,7 @@ pub(crate) struct Mistake {
     pub repair: Repair,
 }
 
-/// What makes a tree readable beyond a mistake.
+/// The repair that makes a tree readable beyond a mistake.
 #[derive(Debug)]
 pub(crate) enum Repair {
     /// Another value at the key, or none: this one cannot be read.

@@ -16,7 +16,6 @@ use varicap_tcp::Stack;
 pub(crate) use varicap_units::part::join as join_path;
 
 use crate::error::{Excerpt, ScenarioError};
-use crate::scenario::positions;
 
 /// Size of the largest file that is read [B].
 pub const MAX_FILE: usize = 10_000_000;
@@ -76,7 +75,7 @@ pub(crate) enum Value {
     Integer(i64),
     Float(f64),
     Text(String),
-    /// What TOML allows but scenarios do not, such as dates.
+    /// A value that TOML allows but scenarios do not, such as a date.
     Other(String),
     List(Vec<Node>),
     Table(Table),
@@ -175,19 +174,6 @@ impl Node {
             (wrong.line, wrong.column) = (counted(error.line()), counted(error.column()));
             wrong
         })
-    }
-
-    /// Reads a JSON text that somebody wrote.
-    pub fn from_json_file(text: &str) -> Result<Node, ScenarioError> {
-        let mut node: Node = serde_json::from_str(text).map_err(|error| {
-            let lines = Lines::of(text);
-            let start = lines.byte(error.line(), error.column());
-            let mut wrong = ScenarioError::at("", format!("valid JSON: {}", without_position(&error)));
-            lines.show(&mut wrong, Extent { start, end: start + 1 });
-            wrong
-        })?;
-        positions::mark(&mut node, text);
-        Ok(node)
     }
 
     /// Reads the right-hand side of the setting with this index, `key=value`: as TOML if it parses, else as plain text.
@@ -325,8 +311,8 @@ fn syntax(lines: &Lines, error: &toml::de::Error) -> ScenarioError {
     wrong
 }
 
-/// What serde_json says, whose position is said elsewhere.
-fn without_position(error: &serde_json::Error) -> String {
+/// The message of serde_json without its position, which is said elsewhere.
+pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }
@@ -408,7 +394,7 @@ impl Lines {
         let written = self.text.get(start..end).unwrap_or("");
         let before = self.text.get(start..extent.start.min(self.text.len())).unwrap_or("");
         (error.line, error.column) = (counted(line), counted(before.chars().count() + 1));
-        // What is missing from the whole file is missing nowhere in particular.
+        // A key that is missing from the whole file is missing nowhere in particular.
         if extent == Extent::default() {
             return;
         }
@@ -422,7 +408,7 @@ impl Lines {
     }
 
     /// The byte at a line and a column, both from 1, where columns count bytes.
-    fn byte(&self, line: usize, column: usize) -> usize {
+    pub(crate) fn byte(&self, line: usize, column: usize) -> usize {
         self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0) + column.saturating_sub(1)
     }
 }
@@ -465,7 +451,7 @@ impl Source {
                 break;
             };
             node = next;
-            // What nobody wrote is best looked for where somebody wrote the table around it.
+            // A value that nobody wrote is best looked for where somebody wrote the table around it.
             if next.key.is_written() {
                 origin = next.key;
             }

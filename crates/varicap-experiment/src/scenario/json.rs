@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What was read, as JSON: a key without a value counts as absent.
+/// The settings that were read, as JSON: a key without a value counts as absent.
 pub fn of(settings: &impl Serialize) -> serde_json::Value {
     let mut json = serde_json::to_value(settings).unwrap_or_default();
     remove_nulls(&mut json);

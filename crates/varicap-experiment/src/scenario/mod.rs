@@ -44,7 +44,7 @@ pub struct Scenario {
     /// Name of the scenario in results. Default: the file's name without its extension.
     #[serde(default)]
     pub name: String,
-    /// What the scenario is for.
+    /// The purpose of the scenario.
     #[serde(default)]
     pub description: String,
     /// Simulated time of each run.
@@ -70,7 +70,7 @@ pub struct Scenario {
     pub topology: Topology,
     /// The flows, by name.
     pub flows: IndexMap<String, FlowConfig>,
-    /// What to record in addition to the results.
+    /// The records to take in addition to the results.
     #[serde(default)]
     pub record: RecordConfig,
     /// Where each value was written.
@@ -160,7 +160,7 @@ pub struct LinkConfig {
     pub loss: LossConfig,
     /// Packets that come twice, and packets that are damaged. Default: none.
     pub netem: NetemConfig,
-    /// What the link layer adds to each packet. Default: nothing.
+    /// The bytes that the link layer adds to each packet. Default: nothing.
     pub framing: Framing,
     /// The link sends in slots and retransmits what it loses (ARQ); `{}` is stop-and-wait. Default: no ARQ.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -221,7 +221,7 @@ pub struct FlowConfig {
     /// but `red`, `ered` and `codel`), at most 10 ms; else 0 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
-    /// What the flow transfers. Default: greedy.
+    /// The data that the flow transfers. Default: greedy.
     pub app: App,
     /// The TCP connection. Default: the scenario's `tcp` table, which also supplies the keys that this table omits.
     #[schemars(extend("default" = null))]
@@ -339,7 +339,7 @@ varicap_units::choice!(FeedbackDelay, |text: &str| {
         .then(|| text.parse::<Span>().map(FeedbackDelay::After))
 });
 
-/// What to record in addition to the results.
+/// The records to take in addition to the results.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordConfig {

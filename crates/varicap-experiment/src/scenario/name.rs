@@ -1,4 +1,4 @@
-//! What names may hold.
+//! The characters of names.
 
 /// Longest name of a scenario, a link or a flow [B].
 pub(crate) const LONGEST_NAME: usize = 100;

@@ -1,9 +1,25 @@
 //! Where the values of a JSON text stand in it.
 
-use crate::scenario::document::{Extent, Node, Origin, Value};
+use crate::error::ScenarioError;
+use crate::scenario::document::{Extent, Lines, Node, Origin, Value, without_position};
+
+impl Node {
+    /// Reads a JSON text that somebody wrote.
+    pub fn from_json_file(text: &str) -> Result<Node, ScenarioError> {
+        let mut node: Node = serde_json::from_str(text).map_err(|error| {
+            let lines = Lines::of(text);
+            let start = lines.byte(error.line(), error.column());
+            let mut wrong = ScenarioError::at("", format!("valid JSON: {}", without_position(&error)));
+            lines.show(&mut wrong, Extent { start, end: start + 1 });
+            wrong
+        })?;
+        mark(&mut node, text);
+        Ok(node)
+    }
+}
 
 /// Records in a tree where its values were written; `text` is the valid JSON that it was read from.
-pub(crate) fn mark(node: &mut Node, text: &str) {
+fn mark(node: &mut Node, text: &str) {
     Walk { text: text.as_bytes(), at: 0 }.value(Some(node));
 }
 

@@ -24,7 +24,7 @@ pub struct ReservationConfig {
     /// Default: source.
     #[serde(default = "source")]
     pub marked_at: String,
-    /// What happens to packets that do not conform, if a link does the marking. Default: pass.
+    /// The fate of packets that do not conform, if a link does the marking. Default: pass.
     #[serde(default)]
     pub nonconformant: Nonconformant,
     /// A timer that sends conforming segments even if cwnd does not allow it. Default: none.

@@ -18,7 +18,7 @@ pub fn schema_of_types() -> Value {
     generator.into_root_schema_for::<crate::scenario::Scenario>().to_value()
 }
 
-/// What the format allows at a path.
+/// The values that the format allows at a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A table with these keys.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// What the format allows at `path`.
+/// The values that the format allows at `path`.
 pub(crate) fn kind(path: &[&str]) -> Kind {
     let Some(node) = find(path) else { return Kind::Unknown };
     let parts = alternatives(node);
@@ -57,7 +57,7 @@ pub(crate) fn kind(path: &[&str]) -> Kind {
     Kind::Value
 }
 
-/// What is expected at `path`, in words for an error message.
+/// The values that are expected at `path`, in words for an error message.
 pub(crate) fn expected_at(path: &[String]) -> String {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match kind(&path) {
@@ -120,7 +120,7 @@ pub(crate) fn description(path: &[&str]) -> Option<&'static str> {
     find(path)?.get("description")?.as_str()
 }
 
-/// What kind of quantity is expected at `path`: the description of its type.
+/// The kind of quantity that is expected at `path`: the description of its type.
 fn quantity(path: &[&str]) -> Option<&'static str> {
     let node = find(path)?;
     let refers = |node: &&Value| node.get("$ref").is_some();
@@ -128,7 +128,7 @@ fn quantity(path: &[&str]) -> Option<&'static str> {
     target(part).get("description")?.as_str()
 }
 
-/// What kind of plain value is expected at `path`.
+/// The kind of plain value that is expected at `path`.
 fn scalar(path: &[&str]) -> &'static str {
     match find(path).and_then(|node| node.get("type")).and_then(Value::as_str) {
         Some("string") => "a text in quotes",

@@ -20,7 +20,7 @@ use crate::scenario::schema::{self, Kind};
 /// The choice that no stack makes: it has parameters for several alternatives, and the user says which.
 const NOT_ITS_CHOICE: &str = "congestion";
 
-/// What a stack does: the keys of a table, and their values.
+/// The habits of a stack: the keys of a table, and their values.
 type Habits = IndexMap<String, Habit>;
 
 /// The value of a key.
@@ -65,7 +65,7 @@ pub(crate) fn complete(root: &mut Node) {
     let Value::Table(scenario) = &mut root.value else { return };
     let lacks =
         |flow: &Node| flow.table().is_some_and(|flow| !flow.contains_key("datagrams") && !has_complete(flow));
-    // What is complete stays shared with the tree that this one is a copy of.
+    // A table that is complete stays shared with the tree that this one is a copy of.
     if scenario.get("flows").and_then(Node::table).is_some_and(|flows| flows.values().any(lacks))
         && let Some(Value::Table(flows)) = scenario.get_mut("flows").map(|node| &mut node.value)
     {

@@ -4,7 +4,7 @@ use varicap_units::part::Part;
 use varicap_units::{QuantityError, Rate, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile};
-use crate::NetError;
+use crate::error::NetError;
 
 /// A path that never changes.
 #[derive(Clone, Copy, Debug)]

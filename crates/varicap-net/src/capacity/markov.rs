@@ -7,8 +7,8 @@ use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{JsonSchema, Probability, Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates, mean_of};
-use crate::NetError;
 use crate::chain::HoldingChain;
+use crate::error::NetError;
 
 /// An n-state continuous-time Markov chain of rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

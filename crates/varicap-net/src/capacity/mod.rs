@@ -21,8 +21,9 @@ use std::sync::Arc;
 use varicap_units::part::{self, Checked, Fault, Part};
 use varicap_units::{JsonSchema, Rate, Stream, Time, choice, stream_name};
 
+use crate::error::NetError;
 use crate::handover::{Interrupted, InterruptedParts, Outages};
-use crate::{LoadReactiveConfig, NetError, ReactiveParts};
+use crate::reactive::{LoadReactiveConfig, ReactiveParts};
 
 pub use constant::Constant;
 pub use markov::{Markov, MarkovConfig, MarkovParts};
@@ -54,9 +55,9 @@ pub trait CapacityProcess: Debug + Send {
     fn segment(&mut self, now: Time) -> CapacitySegment;
 }
 
-/// What the configuration of a capacity brings along, next to its own check ([`Part`]).
+/// The code that the configuration of a capacity brings along, next to its own check ([`Part`]).
 pub trait CapacityPart: Part {
-    /// What all runs share: checked, with its files read. Cheap to clone.
+    /// The parts that all runs share: checked, with its files read. Cheap to clone.
     type Parts: Clone + Debug;
     /// The path of one run.
     type Path: CapacityProcess;
@@ -82,7 +83,7 @@ pub trait CapacityPart: Part {
         false
     }
 
-    /// What was found wrong in its log, and what was done about it.
+    /// The flaws of its log, and what was done about them.
     fn said(_parts: &Self::Parts) -> Option<String> {
         None
     }
@@ -106,7 +107,7 @@ macro_rules! capacities {
             pub enum CapacityConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
 
-        /// What a path is made of, checked, with its traces read. Cheap to clone: all runs share it.
+        /// The parts of a path, checked, with its traces read. Cheap to clone: all runs share it.
         #[derive(Clone, Debug)]
         pub enum CapacityParts {
             $( #[doc = $doc] $Variant(<$Config as CapacityPart>::Parts), )+
@@ -158,7 +159,7 @@ macro_rules! capacities {
                 }
             }
 
-            /// What was found wrong in its log, and what was done about it.
+            /// The flaws of its log, and what was done about them.
             pub fn said(&self) -> Option<String> {
                 match self {
                     $( CapacityParts::$Variant(parts) => <$Config as CapacityPart>::said(parts), )+
@@ -231,7 +232,7 @@ macro_rules! residuals {
     };
     ([$( $Variant:ident($Config:ty) = $name:literal, $doc:literal; )+]) => {
         varicap_units::parts! {
-            /// What others leave of a capacity, in time.
+            /// The rest of a capacity that others leave, in time.
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(remote = "Self")]
             #[schemars(transform = varicap_units::schema::text)]

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, require};
 use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, stream_name};
 
-use super::trains::{LightConfig, LightParts};
+use super::trains::{LATEST_MS, LightConfig, LightParts};
 use super::{CapacityPart, Constant, ReadFile, TraceOffset};
-use crate::NetError;
 use crate::check::{Lines, read_digits, require_room, yes};
+use crate::error::NetError;
 use crate::file::read_named;
 use crate::handover::Outages;
 
@@ -100,11 +100,8 @@ fn opportunity() -> Bytes {
 /// Bytes that an opportunity carries by Mahimahi's exact rules [B].
 const MAHIMAHI_SIZE: Bytes = Bytes::new(1504);
 
-/// What Mahimahi adds to each packet: the header of its TUN device [B].
+/// The overhead that Mahimahi adds to each packet: the header of its TUN device [B].
 const MAHIMAHI_OVERHEAD: Bytes = Bytes::new(4);
-
-/// Latest instant of a trace: thirty years [ms].
-pub(super) const LATEST_MS: u64 = 1_000_000_000_000;
 
 /// Most blank lines at the end.
 const BLANK_LINES: usize = 1000;
@@ -145,7 +142,7 @@ impl Epoch {
     }
 }
 
-/// What a line should have; a table is another kind of trace.
+/// The numbers that a line should have; a table is another kind of trace.
 fn expected(line: &str) -> String {
     let is_table = line.split([',', ';', '\t', ' ']).filter(|field| !field.trim().is_empty()).count() > 1;
     let hint = if is_table { "; a table of rates is a `trace`, not `opportunities`" } else { "" };
@@ -213,7 +210,7 @@ impl OpportunityTrace {
         self.millis
     }
 
-    /// What the file was found to be, where a reader of results should know.
+    /// The form in which the file was found, where a reader of results should know.
     pub fn said(&self) -> Option<String> {
         let unit = self.epoch?;
         Some(format!("its times are since 1970, taken for {unit}, and count from the first"))
@@ -238,7 +235,7 @@ pub struct OpportunityParts {
     pub repeat: bool,
     /// Where in the trace a run begins.
     pub offset: TraceOffset,
-    /// What bursts meet on an idle link, if that is something else.
+    /// The trace that bursts meet on an idle link, if that is another one.
     pub light: Option<LightParts>,
     /// When they pass unused.
     pub outages: Option<Outages>,
@@ -255,7 +252,7 @@ impl OpportunityParts {
         if self.mahimahi { MAHIMAHI_SIZE } else { self.size }
     }
 
-    /// What each frame has beyond its size, as it waits and as it is sent [B].
+    /// The overhead of each frame beyond its size, as it waits and as it is sent [B].
     pub fn overhead(&self) -> Bytes {
         if self.mahimahi { MAHIMAHI_OVERHEAD } else { Bytes::ZERO }
     }

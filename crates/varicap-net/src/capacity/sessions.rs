@@ -11,8 +11,8 @@ use varicap_units::part::{Checked, Fault, Part, rate, require};
 use varicap_units::{Bytes, Frequency, JsonSchema, Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile};
-use crate::NetError;
 use crate::chain::{cumulative, draw, normalised};
+use crate::error::NetError;
 
 /// Most sessions at a time: the distribution has to be held in memory.
 const MOST_SESSIONS: u32 = 1_000_000;

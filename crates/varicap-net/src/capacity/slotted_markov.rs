@@ -7,9 +7,9 @@ use varicap_units::part::{Checked, Fault, Part, require};
 use varicap_units::{JsonSchema, Probability, Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates, mean_of};
-use crate::NetError;
 use crate::chain::{Chain, check_states, cumulative, draw, falls_apart, stationary};
 use crate::check::transition_matrix;
+use crate::error::NetError;
 
 /// Most slots that a slotted chain runs ahead to find its next change.
 const SLOTS_AHEAD: u32 = 1000;

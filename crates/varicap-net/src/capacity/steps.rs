@@ -7,7 +7,7 @@ use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{JsonSchema, Rate, Span, Stream, Time};
 
 use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates};
-use crate::NetError;
+use crate::error::NetError;
 use crate::timeline::{Steps, Timeline, check_instants};
 
 /// A rate from each given instant on.

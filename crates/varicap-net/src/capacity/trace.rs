@@ -8,8 +8,8 @@ use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Rate, Stream, stream_name};
 
 use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset};
-use crate::NetError;
 use crate::check::yes;
+use crate::error::NetError;
 use crate::traced::{Traced, read_values, traced_config};
 
 traced_config! {

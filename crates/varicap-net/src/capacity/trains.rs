@@ -13,10 +13,12 @@ use varicap_units::part::{Checked, Part, bounded};
 use varicap_units::{JsonSchema, Span};
 
 use super::ReadFile;
-use super::opportunities::LATEST_MS;
-use crate::NetError;
 use crate::check::{Lines, read_digits, require_room};
+use crate::error::NetError;
 use crate::file::read_named;
+
+/// Latest instant of a trace: thirty years [ms].
+pub(super) const LATEST_MS: u64 = 1_000_000_000_000;
 
 /// Opportunities of bursts on a link that was idle. Source: [cellreplay].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

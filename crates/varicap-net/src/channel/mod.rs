@@ -22,16 +22,16 @@ pub use fading::{Rayleigh, RayleighConfig};
 pub use good_bad::GoodBadConfig;
 pub use states::StatesConfig;
 
-/// What the configuration of a channel in time brings along, next to its own check ([`Part`]).
+/// The code that the configuration of a channel in time brings along, next to its own check ([`Part`]).
 pub trait ChannelPart: Part {
     /// Checks the configuration; all runs share what it makes.
     fn channel(&self) -> Result<ChannelParts, Fault>;
 
-    /// What an analysis needs to know of the channel, in plain numbers: times in seconds, frequencies in hertz.
+    /// The facts of the channel for an analysis, in plain numbers: times in seconds, frequencies in hertz.
     fn facts(&self) -> Json;
 }
 
-/// What a channel is made of, checked. Cheap to clone: all runs share it.
+/// The parts of a channel, checked. Cheap to clone: all runs share it.
 #[derive(Clone, Debug)]
 pub struct ChannelParts {
     /// Probability that a transmission is received, in each state.
@@ -196,7 +196,7 @@ impl Channel {
     /// Whether a transmission from `from` to `to` is received; `to` never decreases.
     pub fn receives(&mut self, from: Time, to: Time) -> bool {
         debug_assert!(from <= to, "a transmission from {from:?} to {to:?}");
-        // What begins as a transmission ends does not touch it; one without length meets one state.
+        // An outage that begins as a transmission ends does not touch it; one without length meets one state.
         while self.until < to || self.until <= from {
             self.pass();
         }

@@ -4,7 +4,7 @@ use varicap_units::part::Part;
 use varicap_units::{Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile};
-use crate::NetError;
+use crate::error::NetError;
 
 /// A path that never changes.
 #[derive(Clone, Copy, Debug)]

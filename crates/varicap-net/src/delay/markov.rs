@@ -7,8 +7,8 @@ use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{JsonSchema, Probability, Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile, check_delays};
-use crate::NetError;
 use crate::chain::HoldingChain;
+use crate::error::NetError;
 
 /// An n-state continuous-time Markov chain of delays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, Streams, Time, choice, stream_name};
 
-use crate::NetError;
+use crate::error::NetError;
 use crate::file::ReadFile;
 use crate::handover::{HandedOver, Jumping};
 
@@ -49,9 +49,9 @@ pub trait DelayProcess: Debug + Send {
     fn segment(&mut self, now: Time) -> DelaySegment;
 }
 
-/// What the configuration of a delay brings along, next to its own check ([`Part`]).
+/// The code that the configuration of a delay brings along, next to its own check ([`Part`]).
 pub trait DelayPart: Part {
-    /// What all runs share: checked, with its files read. Cheap to clone.
+    /// The parts that all runs share: checked, with its files read. Cheap to clone.
     type Parts: Clone + Debug;
     /// The path of one run.
     type Path: DelayProcess;
@@ -83,7 +83,7 @@ pub trait DelayPart: Part {
         false
     }
 
-    /// What was found wrong in its log, and what was done about it.
+    /// The flaws of its log, and what was done about them.
     fn said(_parts: &Self::Parts) -> Option<String> {
         None
     }
@@ -102,7 +102,7 @@ macro_rules! delays {
             pub enum DelayConfig { $( $Variant(config: $Config) = $name, $doc; )+ }
         }
 
-        /// What a path is made of, checked, with its traces read. Cheap to clone: all runs share it.
+        /// The parts of a path, checked, with its traces read. Cheap to clone: all runs share it.
         #[derive(Clone, Debug)]
         pub enum DelayParts {
             $( #[doc = $doc] $Variant(<$Config as DelayPart>::Parts), )+
@@ -156,7 +156,7 @@ macro_rules! delays {
                 }
             }
 
-            /// What was found wrong in its log, and what was done about it.
+            /// The flaws of its log, and what was done about them.
             pub fn said(&self) -> Option<String> {
                 match self {
                     $( DelayParts::$Variant(parts) => <$Config as DelayPart>::said(parts), )+

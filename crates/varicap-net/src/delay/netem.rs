@@ -7,7 +7,7 @@ use varicap_units::part::{self, Checked, Part, require};
 use varicap_units::{JsonSchema, Probability, Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile};
-use crate::NetError;
+use crate::error::NetError;
 use crate::netem::{CRandom, Chance, DistTable, Distribution, percent};
 
 /// netem keeps jitter in 31 bits.
@@ -71,7 +71,7 @@ impl Part for NetemDelayConfig {
     }
 }
 
-/// What all runs share.
+/// The parts that all runs share.
 #[derive(Clone, Debug)]
 pub struct NetemDelayParts {
     config: NetemDelayConfig,

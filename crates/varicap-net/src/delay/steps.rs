@@ -7,7 +7,7 @@ use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile, check_delays, mean_of};
-use crate::NetError;
+use crate::error::NetError;
 use crate::timeline::{Steps, Timeline, check_instants};
 
 /// A delay from each given instant on.

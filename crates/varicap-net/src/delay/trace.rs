@@ -8,8 +8,8 @@ use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, stream_name};
 
 use super::{DelayPart, ReadFile, mean_of};
-use crate::NetError;
 use crate::check::yes;
+use crate::error::NetError;
 use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
 use crate::traced::{Traced, read_values, traced_config};

@@ -7,7 +7,7 @@ use varicap_units::part::{self, Checked, Part, require};
 use varicap_units::{JsonSchema, Span, Stream, Time};
 
 use super::{DelayPart, DelayProcess, DelaySegment, ReadFile};
-use crate::NetError;
+use crate::error::NetError;
 
 /// A wait for collisions, and how many there are in the mean.
 const SHORT: Span = Span::from_millis(1);
@@ -60,7 +60,7 @@ impl Part for WifiDelayConfig {
     }
 }
 
-/// What all runs share.
+/// The parts that all runs share.
 #[derive(Clone, Debug)]
 pub struct WifiDelayParts {
     config: WifiDelayConfig,

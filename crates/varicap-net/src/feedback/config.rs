@@ -1,9 +1,9 @@
-//! What a source makes of the rates that it hears, as a scenario file says it.
+//! A source's use of the rates that it hears, as a scenario file says it.
 
 use serde::{Deserialize, Serialize};
 use varicap_units::{JsonSchema, Rate};
 
-use crate::Service;
+use crate::config::Service;
 
 /// A segmentation buffer without limit behind the sender, served at the rate that `feedback` advertises. Rates count packets
 /// without link framing. Source: [abr, §III-A].

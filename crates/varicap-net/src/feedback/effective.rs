@@ -11,7 +11,7 @@ use varicap_units::part::{Checked, Part, positive, require};
 use varicap_units::{JsonSchema, Rate, Span, Stretch, Time, Work};
 
 use super::{EstimatorPart, Instantaneous, KnownRtt, RateFeedback, Scale};
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// Most samples of an average, and most averages.
 pub const MOST_SAMPLES: usize = 100_000;
@@ -319,7 +319,7 @@ mod tests {
         EffectiveConfig { average, least, delta: None, interval: Span::from_millis(30), at: Place::Link }
     }
 
-    /// What is advertised after each of `samples`.
+    /// The rates that are advertised after each of `samples`.
     fn advertised(config: &EffectiveConfig, samples: &[u64]) -> Vec<u64> {
         let mut averages = SlidingAverages::new(config, SCALE);
         let rate = |sample: &u64| {

@@ -5,7 +5,7 @@ use varicap_units::part::{Checked, Part, positive};
 use varicap_units::{JsonSchema, Rate, Span, Time};
 
 use super::{EstimatorPart, RateFeedback, Scale};
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// The rate itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use varicap_units::part::{Checked, Part, positive};
 use varicap_units::{JsonSchema, Rate, Span, Time, Work};
 
 use super::{EstimatorPart, RateFeedback, Scale};
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// The mean rate of an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ pub struct Instantaneous {
     capacity: Rate,
     /// The instant up to which `offered` counts.
     counted: Time,
-    /// What the link has offered since the last advertisement.
+    /// The work that the link has offered since the last advertisement.
     offered: Work,
 }
 

@@ -1,4 +1,4 @@
-//! What a link advertises to the source about its capacity, and what the source makes of it.
+//! The rates that a link advertises to the source about its capacity, and the source's use of them.
 //!
 //! A new estimator is one file that implements [`EstimatorPart`] for its configuration, and one line of the registry
 //! below.
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::Part;
 use varicap_units::{Bytes, JsonSchema, Rate, Span, Time, Work, choice};
 
-use crate::Backlog;
+use crate::frame::Backlog;
 
 pub use advice::{ReceivedAdvice, SconeConfig};
 pub use config::AbrConfig;
@@ -30,7 +30,7 @@ pub use instantaneous::{Instantaneous, InstantaneousConfig};
 pub use policy::{Policy, PolicyConfig};
 pub use source::RateSource;
 
-/// What the stretches of a configuration and its delta refer to.
+/// The scale of the stretches of a configuration and its delta.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// A round trip.
@@ -63,9 +63,9 @@ pub trait RateFeedback: Debug + Send {
     fn poll_at(&self) -> Time;
 }
 
-/// What the configuration of an estimator brings along, next to its own check ([`Part`]).
+/// The code that the configuration of an estimator brings along, next to its own check ([`Part`]).
 pub trait EstimatorPart: Part {
-    /// What runs at the link.
+    /// The estimator that runs at the link.
     type Estimator: RateFeedback;
 
     /// Whether it advertises means, which a link of delivery opportunities has as well.
@@ -78,7 +78,7 @@ pub trait EstimatorPart: Part {
         None
     }
 
-    /// What runs at a link that offers `capacity` from `now` on. Stretches and delta refer to `scale`.
+    /// The estimator at a link that offers `capacity` from `now` on. Stretches and delta refer to `scale`.
     fn estimator(&self, scale: Scale, now: Time, capacity: Rate) -> Self::Estimator;
 
     /// The estimate that the source makes of what it hears, if it makes one; `scale` holds until it has measured a

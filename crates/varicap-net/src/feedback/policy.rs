@@ -5,7 +5,7 @@ use varicap_units::part::{Checked, Part, require};
 use varicap_units::{JsonSchema, Rate, Time};
 
 use super::{EstimatorPart, RateFeedback, Scale};
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// The rate of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! What a source makes of the rates that it hears: its own estimate, and the bounds of an ABR source.
+//! A source's use of the rates that it hears: its own estimate, and the bounds of an ABR source.
 
 use varicap_units::Rate;
 
@@ -82,7 +82,7 @@ impl AbrConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AtSourceConfig, EffectiveConfig, MeasuredRtt, Place};
+    use crate::feedback::{AtSourceConfig, EffectiveConfig, MeasuredRtt, Place};
     use varicap_units::{Bytes, Span, Stretch};
 
     const SCALE: Scale = Scale { rtt: Span::from_millis(60), packet: Bytes::new(500) };

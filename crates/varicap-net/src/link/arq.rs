@@ -15,9 +15,12 @@ use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::{ArqConfig, Inside, Link, Transmission, share};
 use crate::capacity::CapacityParts;
+use crate::config::Framing;
+use crate::error::NetError;
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 use crate::loss::Loss;
+use crate::queue::config::QueueConfig;
 use crate::queue::{Limit, LineLimit, Queue, QueueDiscipline, Transmitter, TransmitterState};
-use crate::{Backlog, Frame, Framing, LossCause, Lost, NetError, QueueConfig, Watch};
 
 /// Largest window: cells of the window are looked through in every slot.
 const LARGEST_WINDOW: u32 = 4096;
@@ -248,7 +251,7 @@ impl Arq {
         }
     }
 
-    /// What is received at `now` of the frames in service, of these sizes; of the cell on air what is sent so far.
+    /// The bytes that are received at `now` of the frames in service, of these sizes; of the cell on air what is sent so far.
     pub fn begun(&self, now: Time, sizes: impl Iterator<Item = Bytes>) -> Bytes {
         let slot = u128::from(self.parts.slot.as_nanos());
         let on_air = self.on_air.and_then(|(number, end)| {
@@ -264,7 +267,7 @@ impl Arq {
         parts.fold(Bytes::ZERO, |sum, part| sum + part)
     }
 
-    /// What the sender knows at `at`: what is received leaves the window, what is not is due again or given up.
+    /// The sender learns what it knows at `at`: what is received leaves the window, what is not is due again or given up.
     fn learn(&mut self, at: Time) {
         for place in 0..self.cells.len() {
             let cell = &mut self.cells[place];

@@ -1,10 +1,10 @@
-//! What holds of a link whenever it is asked anything, checked in debug builds: each frame that arrived was delivered, was
+//! Invariants of a link whenever it is asked anything, checked in debug builds: each frame that arrived was delivered, was
 //! lost, or is still inside.
 
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::Link;
-use crate::{Ahead, Backlog, Frame, Lost, Watch};
+use crate::frame::{Ahead, Backlog, Frame, Lost, Watch};
 
 /// An observer that counts losses and copies, and passes everything on.
 pub(super) struct Tally<'a, W> {

@@ -3,7 +3,7 @@
 use varicap_units::Time;
 
 use super::{Inside, Link};
-use crate::{Frame, LossCause, Lost, Watch};
+use crate::frame::{Frame, LossCause, Lost, Watch};
 
 impl<F: Frame> Link<F> {
     /// The frame in service is through at `at`, on a link with copies or damage: as in netem, the copy is decided on before

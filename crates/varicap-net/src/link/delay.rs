@@ -5,10 +5,10 @@ use varicap_units::{Span, Streams, Time, stream_name};
 use super::{Link, LinkParts};
 use crate::capacity::CapacityParts;
 use crate::delay::{Delay, DelayProcess};
+use crate::frame::{Frame, Watch};
 use crate::netem::Copies;
-use crate::{Frame, Watch};
 
-/// What moves the delay of a link, and what copies and damages its frames.
+/// The changes of a link's delay, and the copies and damage of its frames.
 #[derive(Debug)]
 pub(super) struct Varying {
     path: Delay,
@@ -23,7 +23,7 @@ pub(super) struct Varying {
 }
 
 impl Varying {
-    /// What moves the delay of the link called `name`; nothing if it is constant, unless a controller may set it where
+    /// The changes of the delay of the link called `name`; nothing if it is constant, unless a controller may set it where
     /// frames may overtake, or frames are copied or damaged.
     pub fn new(parts: &LinkParts, name: &str, streams: &Streams) -> Option<Box<Varying>> {
         let is_set = matches!(parts.capacity, CapacityParts::LoadReactive(_)) && parts.reorders;

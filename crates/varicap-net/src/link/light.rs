@@ -14,7 +14,7 @@ pub(super) struct Light {
     offset: Span,
     /// When the present train began.
     began: Time,
-    /// What is still to come of it.
+    /// The opportunities of it that are still to come.
     rest: Range<usize>,
     /// When a frame last left the link.
     departed: Option<Time>,

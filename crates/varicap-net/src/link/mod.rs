@@ -28,13 +28,14 @@ use std::collections::VecDeque;
 use varicap_units::{Bytes, Rate, Span, Streams, Time, Work, stream_name};
 
 use crate::capacity::{Capacity, CapacityParts, CapacityProcess};
+use crate::config::Framing;
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 use crate::loss::Loss;
 use crate::policing::{Policed, Policer};
 use crate::queue::{
     Limit, Queue, QueueDiscipline, Supply, SupplyQueue, Transmitter, TransmitterState, Waiting,
 };
 use crate::reactive::Reactive;
-use crate::{Backlog, Frame, Framing, LossCause, Lost, Watch};
 
 use arq::Arq;
 pub use arq::ArqParts;
@@ -81,7 +82,7 @@ pub struct Link<F> {
     delay: Span,
     /// No frame takes less.
     least_delay: Span,
-    /// What moves the delay, if it is not constant.
+    /// The changes of the delay, if it is not constant.
     varying: Option<Box<Varying>>,
     framing: Framing,
     loss: Loss,
@@ -97,13 +98,13 @@ pub struct Link<F> {
     /// The part of the line that waits; with a managed queue, frames that ARQ sends ahead of their turn.
     waiting: Backlog,
     transmission: Transmission,
-    /// What sets the rate by the queue, if anything does; then the queue is managed.
+    /// The controller that sets the rate by the queue, if there is one; then the queue is managed.
     reactive: Option<Box<Reactive>>,
-    /// What marks packets as they arrive, if anything does; then the queue is managed.
+    /// The policer that marks packets as they arrive, if there is one; then the queue is managed.
     policer: Option<Box<Policer>>,
 }
 
-/// What `part` of `whole` is of `size` bytes, rounded up.
+/// The bytes that `part` of `whole` is of `size` bytes, rounded up.
 fn share(size: Bytes, part: u128, whole: u128) -> Bytes {
     debug_assert!(part <= whole, "{part} of {whole}");
     let bytes = (u128::from(size.as_u64()) * part).div_ceil(whole.max(1));
@@ -179,7 +180,7 @@ impl<F: Frame> Link<F> {
     /// From now on departures are planned, if nothing can change them: at a constant rate and delay, behind a drop-tail
     /// queue, without loss. The link, which is idle and at time zero, delivers the same frames at the same times; its watch learns of
     /// departures later, as [`Watch`] says.
-    pub fn hasten(&mut self) {
+    pub fn plan_departures(&mut self) {
         if let (Queue::Line(limit), Transmission::Rate(server, Capacity::Constant(_)), Loss::None) =
             (&self.queue, &self.transmission, &self.loss)
             && server.rate() > Rate::ZERO
@@ -190,7 +191,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// All that it carries, if its departures are planned ([`Link::hasten`]): asking it directly saves a detour.
+    /// All that it carries, if its departures are planned ([`Link::plan_departures`]): asking it directly saves a detour.
     #[inline(always)]
     pub fn pipe(&mut self) -> Option<&mut Pipe<F>> {
         self.pipe.as_mut()
@@ -406,7 +407,7 @@ impl<F: Frame> Link<F> {
         watch.on_capacity(at, rate);
     }
 
-    /// What waits; the frame in service is not included.
+    /// The frames that wait; the frame in service is not included.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         if let Some(pipe) = &self.pipe {
@@ -481,7 +482,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// What its opportunities so far could have carried; none if it has a rate at each instant.
+    /// The work that its opportunities so far could have carried; none if it has a rate at each instant.
     pub fn opportunities(&self) -> Option<Work> {
         match &self.transmission {
             Transmission::Rate(..) | Transmission::Arq(_) => None,
@@ -489,7 +490,7 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// What an arriving frame finds the transmitter doing.
+    /// The state of the transmitter that an arriving frame finds.
     #[inline]
     fn state(&self) -> TransmitterState {
         match (self.in_service, &self.transmission) {

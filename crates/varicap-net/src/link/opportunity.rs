@@ -13,8 +13,8 @@ use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 use super::light::Light;
 use super::{Link, Transmission, share};
 use crate::capacity::{NANOS_PER_MS, OpportunityParts};
+use crate::frame::{Frame, Watch};
 use crate::queue::Queue;
-use crate::{Frame, Watch};
 
 /// Where a link is in its trace of opportunities.
 #[derive(Clone, Debug)]
@@ -29,9 +29,9 @@ pub(super) struct Opportunities {
     index: usize,
     /// Opportunities so far.
     passed: u64,
-    /// What bursts meet on an idle link, if that is something else.
+    /// The trace that bursts meet on an idle link, if that is another one.
     light: Option<Box<Light>>,
-    /// What is still to be sent of the frame in service [B], and when it was begun.
+    /// The bytes that are still to be sent of the frame in service [B], and when it was begun.
     left: Bytes,
     began: Time,
 }
@@ -56,7 +56,7 @@ impl Opportunities {
         }
     }
 
-    /// What all opportunities so far could have carried.
+    /// The work that all opportunities so far could have carried.
     pub fn offered(&self) -> Work {
         Work::from_nanobits(Work::of(self.size).as_nanobits() * u128::from(self.passed))
     }
@@ -133,7 +133,7 @@ impl Opportunities {
         self.began
     }
 
-    /// What is sent of the frame of `size` bytes in service, `framed` on the link.
+    /// The bytes that are sent of the frame of `size` bytes in service, `framed` on the link.
     pub fn begun(&self, size: Bytes, framed: Bytes) -> Bytes {
         let whole = (framed + self.parts.overhead()).as_u64();
         share(size, u128::from(whole - self.left.as_u64()), u128::from(whole))

@@ -1,13 +1,17 @@
-//! What a link is made of.
+//! The parts of a link.
 
 use std::sync::Arc;
 
 use varicap_units::Bytes;
 
 use super::ArqParts;
-use crate::{
-    CapacityParts, DelayParts, Framing, LossParts, NetemConfig, PolicingParts, QueueConfig, Service,
-};
+use crate::capacity::CapacityParts;
+use crate::config::{Framing, Service};
+use crate::delay::DelayParts;
+use crate::loss::LossParts;
+use crate::netem::NetemConfig;
+use crate::policing::PolicingParts;
+use crate::queue::config::QueueConfig;
 
 /// All that a link is made of, with its traces already read.
 #[derive(Clone, Debug)]
@@ -28,7 +32,7 @@ pub struct LinkParts {
     pub delay: DelayParts,
     /// Whether a frame may overtake those that left before it, where the delay has fallen.
     pub reorders: bool,
-    /// What the link layer adds to each frame.
+    /// The bytes that the link layer adds to each frame.
     pub framing: Framing,
     /// A full-sized packet, in which amounts of packets are meant [B].
     pub packet: Bytes,
@@ -41,7 +45,7 @@ pub struct LinkParts {
 }
 
 impl LinkParts {
-    /// What each frame that waits counts beyond its size [B].
+    /// The bytes that each frame that waits counts beyond its size [B].
     pub(crate) fn queue_overhead(&self) -> Bytes {
         match &self.capacity {
             CapacityParts::Opportunities(parts) => parts.overhead(),

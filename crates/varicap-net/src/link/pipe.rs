@@ -8,8 +8,9 @@ use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use super::ring::Ring;
 use super::server::Server;
+use crate::config::Framing;
+use crate::frame::{Ahead, Backlog, Frame, Watch};
 use crate::queue::{LineLimit, TransmitterState};
-use crate::{Ahead, Backlog, Frame, Framing, Watch};
 
 /// A frame of which is known when it leaves.
 #[derive(Clone, Debug)]
@@ -202,12 +203,12 @@ impl<F: Frame> Pipe<F> {
         watch.on_reported(ahead);
     }
 
-    /// What waits behind the frame in service, at the time to which the pipe was advanced.
+    /// The frames that wait behind the one in service, at the time to which the pipe was advanced.
     fn waits(&self) -> impl Iterator<Item = &Planned<F>> {
         self.line.iter_from(self.held).skip(1)
     }
 
-    /// What waits at the time to which the pipe was advanced.
+    /// The frames that wait at the time to which the pipe was advanced.
     pub fn backlog(&self) -> Backlog {
         let Some(serving) = self.in_service() else { return Backlog::default() };
         let frames = (self.line.end() - self.held - 1) as u32; // all of them are in memory

@@ -4,9 +4,9 @@ use varicap_units::Time;
 
 use super::{Inside, Link, Transmission};
 use crate::capacity::CapacityProcess;
+use crate::frame::{Frame, Watch};
 use crate::queue::{Queue, QueueDiscipline, Transmitter, TransmitterState};
 use crate::reactive::{LoadReactiveControl, QueueSample, Setting};
-use crate::{Frame, Watch};
 
 impl<F: Frame> Link<F> {
     /// Replaces the controller of a load-reactive link; other links have none.
@@ -24,14 +24,14 @@ impl<F: Frame> Link<F> {
         }
     }
 
-    /// What a controller would see at `now`; nothing on a link that is not load-reactive.
+    /// The sample that a controller would see at `now`; nothing on a link that is not load-reactive.
     pub fn observe<W: Watch<F>>(&mut self, now: Time, watch: &mut W) -> Option<QueueSample> {
         self.advance(now, watch);
         let capacity = self.rate();
         self.reactive.as_mut().map(|reactive| reactive.observe(now, capacity))
     }
 
-    /// What the link's own controller makes of a sample.
+    /// The setting that the link's own controller makes of a sample.
     pub fn wish(&mut self, sample: &QueueSample) -> Option<Setting> {
         self.reactive.as_mut().map(|reactive| reactive.wish(sample))
     }

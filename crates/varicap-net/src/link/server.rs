@@ -7,12 +7,12 @@
 
 use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time, Work};
 
-use crate::{Framing, Service};
+use crate::config::{Framing, Service};
 
 /// Bytes of the largest frame whose work fits in 64 bits [B].
 const LARGEST_FRAME: u64 = u64::MAX / (8 * NANOS_PER_SEC);
 
-/// What is remembered of frames of one size, before their framing.
+/// The results that are remembered for frames of one size, before their framing.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     size: Bytes,
@@ -148,7 +148,7 @@ impl Server {
         (finish == self.kept_until).then_some(Rate::from_bps(self.kept_rate))
     }
 
-    /// What is left at `now` of the frame in service that ends at `finish`.
+    /// The work that is left at `now` of the frame in service that ends at `finish`.
     pub fn left(&self, now: Time, finish: Time) -> Work {
         if finish.is_never() {
             return Work::from_nanobits(u128::from(self.left));

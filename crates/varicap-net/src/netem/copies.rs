@@ -6,7 +6,7 @@ use varicap_units::{JsonSchema, Probability, Stream};
 
 use super::{Chance, percent};
 
-/// What netem does to packets besides delay and loss, after the server of the link.
+/// The effects of netem on packets besides delay and loss, after the server of the link.
 ///
 /// A copy takes no capacity of this link, and fares on its own: it may be lost, damaged and delayed like any other packet. If
 /// the loss takes the packet itself, its copy comes through. A damaged packet takes its way to the receiver, whose checksum

@@ -14,7 +14,7 @@ use crate::loss::{FrameLoss, LosesFrames};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorrelatedLossConfig {
-    /// What netem compares its random numbers with.
+    /// The probability with which netem compares its random numbers.
     pub probability: Probability,
     /// Weight of the last random number in the next. Default: 0.
     #[serde(default)]

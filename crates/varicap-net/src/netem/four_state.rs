@@ -58,7 +58,7 @@ impl FrameLoss for FourStateConfig {
         if p13 == 0.0 {
             return p14 / (1.0 + p14); // states 1 and 4 alone
         }
-        // What a gap leads to: state 4 as often as p14; of bursts, relative to one gap, state 3 is left for a gap as often
+        // The transitions from a gap: to state 4 as often as p14; of bursts, relative to one gap, state 3 is left for a gap as often
         // as it is entered from one, and state 2 is as long as it is entered and left.
         if p31 == 0.0 {
             // Bursts never end.

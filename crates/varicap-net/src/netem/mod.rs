@@ -1,4 +1,4 @@
-//! What Linux's netem does to packets, with its integers: correlated random numbers, chances, tables of distributions.
+//! The effects of Linux's netem on packets, with its integers: correlated random numbers, chances, tables of distributions.
 //!
 //! The parts are beside the others of their kinds: delays in `delay/netem.rs`, losses in the files of this folder that
 //! are named after them, copies and damage in `copies.rs`. Source: Linux `net/sched/sch_netem.c`; `tc-netem(8)`.
@@ -66,7 +66,7 @@ pub(crate) struct Chance {
 impl Chance {
     pub fn new(probability: Probability, correlation: Probability, stream: &mut Stream) -> Chance {
         let threshold = percent(probability);
-        // What never happens draws nothing, as in netem.
+        // A chance of zero draws nothing, as in netem.
         let correlation = if threshold == 0 { Probability::default() } else { correlation };
         Chance { threshold, numbers: CRandom::new(correlation, stream) }
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use varicap_units::{JsonSchema, choice};
 
-use crate::NetError;
 use crate::check::Lines;
+use crate::error::NetError;
 use crate::file::{ReadFile, read_named};
 
 /// Units of a table in a jitter. Source: Linux `NETEM_DIST_SCALE`.
@@ -57,7 +57,7 @@ impl DistTable {
         }))
     }
 
-    /// What a random number makes of a delay `mu` with `sigma` of jitter, which is not zero [ns]. Source: Linux `tabledist`.
+    /// The delay that a random number makes of a delay `mu` with `sigma` of jitter, which is not zero [ns]. Source: Linux `tabledist`.
     pub fn delay(&self, random: u32, mu: i64, sigma: i64) -> i64 {
         debug_assert!(sigma > 0, "without jitter nothing is random");
         let Some(table) = &self.0 else {

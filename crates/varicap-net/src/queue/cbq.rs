@@ -24,9 +24,9 @@ use super::{
     TransmitterState, Waiting,
 };
 use crate::check::yes;
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
-/// What a class may have saved of its share: it makes up for the frames of others that it waited for [full packets].
+/// The most that a class may have saved of its share: it makes up for the frames of others that it waited for [full packets].
 const BURST: u64 = 4;
 
 /// Most classes of a link.
@@ -179,7 +179,7 @@ pub struct Cbq<F> {
     in_service: Option<u8>,
     /// Whether priorities or classes that may not borrow make it matter who is within its share.
     has_limits: bool,
-    /// What the opportunities that have brought their tokens could have carried.
+    /// The work that the opportunities could have carried that have brought its tokens.
     offered: Work,
     packet: Bytes,
 }
@@ -194,7 +194,7 @@ struct Class<F> {
     priority: u8,
     borrows: bool,
     share: f64,
-    /// What it may send within its share.
+    /// The tokens with which it may send within its share.
     allowance: TokenBucket,
 }
 
@@ -256,7 +256,7 @@ impl<F: Frame> Cbq<F> {
         ranked.min().map(|(.., number)| number)
     }
 
-    /// What an arrival finds the transmitter doing, as its class sees it.
+    /// The state of the transmitter that an arrival finds, as its class sees it.
     fn seen_by(&self, number: u8, now: Time, transmitter: Transmitter) -> Transmitter {
         let class = &self.classes[usize::from(number)];
         let state = match transmitter.state {

@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
-use crate::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
 
 /// The drop rate of the last episode is taken up again if it ended no longer ago than that many intervals (RFC 8289
 /// §5.5).
@@ -118,7 +118,7 @@ impl Law {
 pub(super) trait Source<F> {
     /// Takes the frame that waits longest.
     fn pop(&mut self) -> Option<Waiting<F>>;
-    /// What still waits.
+    /// The frames that still wait.
     fn backlog(&self) -> Backlog;
 }
 
@@ -132,7 +132,7 @@ impl<F: Frame> Source<F> for Fifo<F> {
     }
 }
 
-/// What CoDel knows of one queue.
+/// The state of CoDel for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Control {
     /// Size of the largest frame seen: a backlog of no more is no standing queue [B].

@@ -9,7 +9,7 @@ use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::{Limit, QueueDiscipline, QueuePart, Site, SupplyQueue, Transmitter, Waiting};
-use crate::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Codepoint, Frame, LossCause, Lost, Watch};
 
 /// The name of a queue that whoever runs the scenario supplies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ impl QueuePart for CustomConfig {
     }
 }
 
-/// What a queue from outside sees of a packet.
+/// The view that a queue from outside has of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView<'a> {
     /// Its number: no other packet of this queue has the same.
@@ -61,7 +61,7 @@ pub struct PacketView<'a> {
     pub is_control: bool,
 }
 
-/// What a queue from outside has decided about a packet that waits.
+/// The decision of a queue from outside about a packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// It is lost.
@@ -70,7 +70,7 @@ pub enum Order {
     Mark(u64),
 }
 
-/// What leaves a queue from outside that has been asked for a packet.
+/// The packet that leaves a queue from outside which was asked for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// This packet.

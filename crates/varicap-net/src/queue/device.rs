@@ -16,7 +16,7 @@ use super::{
     Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter,
     TransmitterState, Waiting,
 };
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// A device whose ring stands between a queue and the link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,7 +85,7 @@ impl QueuePart for DeviceConfig {
 #[derive(Clone, Copy, Debug)]
 struct ByteLimits {
     hold: Span,
-    /// What the device may hold [B].
+    /// The bytes that the device may hold [B].
     limit: u64,
     given: u64,
     completed: u64,
@@ -168,7 +168,7 @@ impl ByteLimits {
 pub struct Device<F> {
     queue: Chosen<F>,
     ring: VecDeque<Waiting<F>>,
-    /// What the ring holds [B].
+    /// The bytes that the ring holds [B].
     held: Bytes,
     room: Limit,
     /// A full-sized packet, for which the ring must have room before it is given any [B].

@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// A drop-tail queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,10 +23,10 @@ pub struct DropTailConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ties {
-    /// What leaves makes room for what arrives.
+    /// A frame that leaves makes room for one that arrives.
     #[default]
     DeparturesFirst,
-    /// What arrives finds the queue as it was before, as mostly in ns-2.
+    /// A frame that arrives finds the queue as it was before, as mostly in ns-2.
     ArrivalsFirst,
 }
 
@@ -76,7 +76,7 @@ impl LineLimit {
     /// Whether a frame of `size` may come in beside what waits.
     #[inline]
     pub fn admits(&self, waiting: Backlog, state: TransmitterState, size: Bytes) -> bool {
-        self.limit.has_bare_room(waiting, state, self.counts_in_service, size)
+        self.limit.has_room(waiting, state, self.counts_in_service, size)
     }
 
     /// As much of `backlog` as is let in whatever is in service, and counts or not.
@@ -96,13 +96,13 @@ pub struct DropTail<F> {
     leaving: Leaving,
 }
 
-/// What left at one instant, for arrivals at that instant which go first.
+/// The frames that left at one instant, for arrivals at that instant which go first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Leaving {
     at: Time,
     /// The size of what was in service before [B].
     in_service: Bytes,
-    /// What waited before, and does not any more.
+    /// The frames that waited before, and do not any more.
     moved: Backlog,
 }
 

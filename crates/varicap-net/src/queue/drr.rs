@@ -14,7 +14,7 @@ use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
 use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// Least quantum: a large packet must not take many rounds [B].
 const LEAST_QUANTUM: Bytes = Bytes::new(100);
@@ -28,11 +28,11 @@ pub struct DrrConfig {
     /// Limit of the queue of each flow. Default: none but `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_limit: Option<Amount>,
-    /// What a flow of weight 1 may send in a round. Default: 1 packets (full-sized).
+    /// The amount that a flow of weight 1 may send in a round. Default: 1 packets (full-sized).
     pub quantum: Amount,
-    /// What has a queue of its own. Default: flow.
+    /// The flows that have a queue of their own. Default: flow.
     pub per: Per,
-    /// Who loses a packet where all queues together are full. Default: longest.
+    /// The flow that loses a packet where all queues together are full. Default: longest.
     pub drop: DropFrom,
     /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -101,11 +101,11 @@ pub struct Drr<F> {
     ring: VecDeque<u32>,
     /// Whether the first of the ring has had its quantum.
     is_served: bool,
-    /// What a flow of weight 1 may send in a round [B].
+    /// The bytes that a flow of weight 1 may send in a round [B].
     quantum: u64,
 }
 
-/// What a flow may send.
+/// The share that a flow may send.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     /// In a round [B].

@@ -13,7 +13,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Probability, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Greatest coupling factor.
 const MOST_COUPLING: f64 = 10.0;
@@ -41,7 +41,7 @@ pub struct DualPi2Config {
     pub ramp_from: Span,
     /// Over how much more delay the ramp rises to certainty (range); 0 s: a step. Default: 400 us.
     pub ramp: Span,
-    /// What the L queue may hold without being marked by its own ramp (Th_len), at least 0 packets. Default: 1 packets.
+    /// The amount that the L queue may hold without being marked by its own ramp (Th_len), at least 0 packets. Default: 1 packets.
     pub unmarked: Amount,
     /// Which queue is served. Default: wrr.
     pub scheduler: DualScheduler,
@@ -124,7 +124,7 @@ impl QueuePart for DualPi2Config {
 #[derive(Debug)]
 struct Half<F> {
     fifo: Fifo<F>,
-    /// What `recur` has gathered.
+    /// The count that `recur` has gathered.
     count: f64,
 }
 
@@ -160,7 +160,7 @@ pub struct DualPi2<F> {
     classic: Half<F>,
     limit: Limit,
     config: DualPi2Config,
-    /// What the L queue may hold without its own marks.
+    /// The amount that the L queue may hold without its own marks.
     unmarked: Limit,
     time_shift: Span,
     /// Gains per update [1/s].
@@ -171,11 +171,11 @@ pub struct DualPi2<F> {
     /// p', and the delay at the last update.
     base: f64,
     old_delay: Span,
-    /// What the C queue may send before the L queue has its turn, in bytes times shares.
+    /// The credit with which the C queue may send before the L queue has its turn, in bytes times shares.
     credit: f64,
 }
 
-/// What becomes of a frame that leaves its queue.
+/// The fate of a frame that leaves its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Pass,

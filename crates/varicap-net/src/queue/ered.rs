@@ -13,7 +13,7 @@ use super::limit::{holds_a_packet, in_bytes};
 use super::{
     DropSpacing, Limit, QueueDiscipline, QueuePart, Red, RedConfig, Site, Supply, Transmitter, Waiting,
 };
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// Enhanced RED: the thresholds apply to unmarked packets only; marked ones conform to a reservation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -139,7 +139,7 @@ pub struct Ered<F> {
     reserve: Reserve,
 }
 
-/// What is kept for marked frames: frames and bytes, one of which the limit is in.
+/// The room that is kept for marked frames: frames and bytes, one of which the limit is in.
 #[derive(Clone, Copy, Debug)]
 struct Reserve {
     frames: u64,
@@ -157,7 +157,7 @@ impl Reserve {
         Reserve { frames, bytes }
     }
 
-    /// What of `limit` unmarked frames may use.
+    /// The part of `limit` that unmarked frames may use.
     fn beside(self, limit: Limit) -> Limit {
         let frames =
             if limit.frames == u64::MAX { limit.frames } else { limit.frames.saturating_sub(self.frames) };

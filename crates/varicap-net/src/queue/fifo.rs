@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use varicap_units::{Bytes, Time};
 
 use super::Waiting;
-use crate::{Backlog, Frame};
+use crate::frame::{Backlog, Frame};
 
 /// First in, first out, with the bytes counted.
 #[derive(Debug)]

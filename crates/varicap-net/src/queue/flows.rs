@@ -11,13 +11,13 @@ use varicap_units::{Amount, Bytes, JsonSchema, Time};
 use super::limit::holds_a_packet;
 use super::{Fifo, Limit, Site, Transmitter, TransmitterState, Waiting};
 use crate::by_flow::ByFlow;
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Least and greatest weight of a flow.
 const LEAST_WEIGHT: f64 = 0.01;
 const MOST_WEIGHT: f64 = 1000.0;
 
-/// What has a queue of its own in fair queueing.
+/// The flows that have a queue of their own in fair queueing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
@@ -28,7 +28,7 @@ pub enum Per {
     Group,
 }
 
-/// Who loses a packet where all queues together are full.
+/// The flow that loses a packet where all queues together are full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropFrom {
@@ -39,7 +39,7 @@ pub enum DropFrom {
     Arriving,
 }
 
-/// What a scenario says of how flows share the room of a queue.
+/// The terms in a scenario by which flows share the room of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms<'a> {
     /// Limit of what waits in all queues together.
@@ -123,7 +123,7 @@ impl Sharing {
 pub(super) struct Flow<F, S> {
     key: u32,
     fifo: Fifo<F>,
-    /// What the discipline keeps about it.
+    /// The discipline's state of it.
     pub state: S,
 }
 
@@ -149,7 +149,7 @@ pub(super) struct Flows<F, S> {
     held: Backlog,
 }
 
-/// What an arrival changed.
+/// The changes that an arrival made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
     /// The slot in which it is the only frame that waits.
@@ -196,7 +196,7 @@ impl<F: Frame, S> Flows<F, S> {
         let slot = self.by_key.get(&key).copied();
         let own = slot.map_or(Backlog::default(), |slot| self.slots[slot as usize].fifo.backlog());
         let Sharing { limit, flow_limit, drop, .. } = self.sharing;
-        // What goes into service at once does not wait.
+        // A frame that goes into service at once does not wait.
         let is_free = transmitter.state == TransmitterState::Free && self.held.frames == 0;
         let room = is_free || limit.admits(self.held, size);
         let fits = is_free || flow_limit.is_none_or(|limit| limit.admits(own, size));

@@ -12,7 +12,7 @@ use varicap_units::{Amount, Bytes, JsonSchema, Span, Time};
 use super::codel::{Control, Law, Source};
 use super::limit::holds_a_packet;
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, TransmitterState, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Most queues.
 const MOST_QUEUES: u32 = 65_536;
@@ -30,7 +30,7 @@ pub struct FqCoDelConfig {
     /// Queues into which flows are hashed; those that fall into the same one share it. A hash that is drawn anew for each seed.
     /// Default: 1024 (RFC 8290 §5.2.5).
     pub queues: u32,
-    /// What a queue may send in a round. Default: 1514 B (RFC 8290 §5.2.4).
+    /// The bytes that a queue may send in a round. Default: 1514 B (RFC 8290 §5.2.4).
     pub quantum: Bytes,
     /// Acceptable standing queueing delay of a queue. Default: 5 ms (RFC 8290 §5.2.2).
     pub target: Span,
@@ -107,7 +107,7 @@ struct Slot<F> {
     fifo: Fifo<F>,
     control: Control,
     list: List,
-    /// What it may still send in this round, or has sent too much [B].
+    /// The bytes that it may still send in this round, or has sent too much [B].
     credits: i64,
 }
 
@@ -227,7 +227,7 @@ fn mixed(number: u64) -> u64 {
 impl<F: Frame> QueueDiscipline<F> for FqCoDel<F> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W) {
         let size = frame.wire_size();
-        // What goes into service at once does not wait.
+        // A frame that goes into service at once does not wait.
         let is_free = transmitter.state == TransmitterState::Free && self.held.frames == 0;
         if !is_free && size + self.limit.overhead > self.limit.bytes {
             return watch.on_lost(Lost { at: now, cause: LossCause::Overflow, frame });

@@ -4,7 +4,7 @@ use varicap_units::part::{self, Checked};
 use varicap_units::{Amount, Bytes};
 
 use super::TransmitterState;
-use crate::Backlog;
+use crate::frame::Backlog;
 
 /// The most that a queue may hold: frames or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Limit {
     pub frames: u64,
     /// Bytes [B].
     pub bytes: Bytes,
-    /// What each frame counts beyond its size [B].
+    /// The bytes that each frame counts beyond its size [B].
     pub overhead: Bytes,
 }
 
@@ -35,27 +35,8 @@ impl Limit {
     #[inline]
     pub fn admits(&self, held: Backlog, bytes: Bytes) -> bool {
         let overhead = self.overhead * (u64::from(held.frames) + 1);
-        self.admits_bare(held, bytes.saturating_add(overhead))
-    }
-
-    /// As [`Limit::admits`], where frames count their size alone: the fast path.
-    #[inline]
-    fn admits_bare(&self, held: Backlog, bytes: Bytes) -> bool {
+        let bytes = bytes.saturating_add(overhead);
         u64::from(held.frames) < self.frames && held.bytes.saturating_add(bytes) <= self.bytes
-    }
-
-    /// As [`Limit::has_room`], where frames count their size alone: the fast path.
-    #[inline]
-    pub(crate) fn has_bare_room(
-        &self,
-        waiting: Backlog,
-        state: TransmitterState,
-        counts_in_service: bool,
-        bytes: Bytes,
-    ) -> bool {
-        debug_assert_eq!(self.overhead, Bytes::ZERO, "frames count more than their size");
-        let free = state == TransmitterState::Free;
-        (free && !counts_in_service) || self.admits_bare(held(waiting, state, counts_in_service), bytes)
     }
 
     /// Whether a frame of `bytes` fits beside what waits and, if `counts_in_service`, what is in service. A frame
@@ -73,7 +54,7 @@ impl Limit {
     }
 }
 
-/// What waits and, if `counts_in_service`, what is in service.
+/// The frames that wait and, if `counts_in_service`, the one in service.
 #[inline]
 pub(crate) fn held(waiting: Backlog, state: TransmitterState, counts_in_service: bool) -> Backlog {
     match state {

@@ -6,7 +6,7 @@ use super::{
     Chosen, DropTail, Limit, LineLimit, QueueConfig, QueueDiscipline, Site, Supply, SupplyQueue, Transmitter,
     Waiting,
 };
-use crate::{Backlog, Frame, Lost, Watch};
+use crate::frame::{Backlog, Frame, Lost, Watch};
 
 /// A queue that keeps its frames and decides about each of them.
 ///
@@ -112,7 +112,7 @@ struct Audit<'a, W> {
 }
 
 impl<W> Audit<'_, W> {
-    /// What was lost, in addition to `held`.
+    /// The frames that were lost, in addition to `held`.
     fn with(&self, held: Backlog) -> Backlog {
         Backlog { frames: held.frames + self.lost.frames, bytes: held.bytes + self.lost.bytes }
     }

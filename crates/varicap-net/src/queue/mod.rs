@@ -31,7 +31,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use varicap_units::{Amount, Bytes, JsonSchema, Rate, Stream, Time, Work};
 
-use crate::{Backlog, Frame, Framing, LinkParts, Watch};
+use crate::config::Framing;
+use crate::frame::{Backlog, Frame, Watch};
+use crate::link::LinkParts;
 
 pub use cbq::CbqClass;
 pub use custom::{Next, Order, PacketView, QueuePolicy};
@@ -77,24 +79,24 @@ pub struct Waiting<F> {
 /// The transmitter that a queue feeds, as a frame finds it on arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmitter {
-    /// What it is doing.
+    /// The state of the transmitter.
     pub state: TransmitterState,
     /// The rate that it offers now (for a trace of opportunities its mean) [b/s].
     pub rate: Rate,
 }
 
-/// What the transmitter that a queue feeds can carry, as it asks for a frame.
+/// The supply of the transmitter that a queue feeds, as it asks for a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Supply {
     /// The rate that it offers now (for a trace of opportunities its mean) [b/s].
     pub rate: Rate,
-    /// What its opportunities so far could have carried; none if it has a rate at each instant.
+    /// The work that its opportunities so far could have carried; none if it has a rate at each instant.
     pub offered: Option<Work>,
-    /// What it adds to each frame.
+    /// The bytes that it adds to each frame.
     pub framing: Framing,
 }
 
-/// What a transmitter is doing.
+/// The state of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitterState {
     /// Nothing: the frame goes into service at once.
@@ -112,7 +114,7 @@ pub trait QueueDiscipline<F: Frame> {
     fn enqueue<W: Watch<F>>(&mut self, now: Time, frame: F, transmitter: Transmitter, watch: &mut W);
     /// Gives the next frame to the transmitter; `None` means that the transmitter goes idle.
     fn dequeue<W: Watch<F>>(&mut self, now: Time, supply: Supply, watch: &mut W) -> Option<Waiting<F>>;
-    /// What waits; the frame in service is not included.
+    /// The frames that wait; the frame in service is not included.
     fn backlog(&self) -> Backlog;
     /// From `now` on the transmitter offers `rate`. A link reports its first rate and each change, be the transmitter busy,
     /// idle or stopped; one that passes opportunities has no rate ([`Supply::offered`]).
@@ -140,7 +142,7 @@ pub struct Site<'a> {
     pub packet: Bytes,
     /// The bandwidth-delay product, in which amounts of BDP are meant [B].
     pub bdp: Bytes,
-    /// What the link adds to each frame before it waits, which limits in bytes count [B].
+    /// The bytes that the link adds to each frame before it waits, which limits in bytes count [B].
     pub overhead: Bytes,
     /// The part of it that the link sends as well, and the bucket of a shaper counts [B].
     pub framed: Bytes,
@@ -160,7 +162,7 @@ impl<'a> Site<'a> {
         Site { packet, bdp, overhead: parts.queue_overhead(), framed, groups, name: "queue", streams }
     }
 
-    /// What `amount` limits here.
+    /// The limit that `amount` is here.
     pub fn limit(&self, amount: Amount) -> Limit {
         let limit = Limit::new(amount, self.packet, self.bdp);
         let overhead = if limit.bytes == Bytes::MAX { Bytes::ZERO } else { self.overhead };

@@ -5,7 +5,7 @@ use varicap_units::{Bytes, Rate, Span, Time, TokenBucket, Work};
 
 use crate::by_flow::ByFlow;
 
-/// What is known of the flows at a policer.
+/// The monitors of the flows at a policer.
 #[derive(Debug)]
 pub(super) struct Monitors {
     period: Span,
@@ -18,12 +18,12 @@ pub(super) struct Monitors {
     forgets_at: usize,
 }
 
-/// What is known of a flow.
+/// The record of a flow.
 #[derive(Debug)]
 struct Monitor {
     /// When its present period began.
     since: Time,
-    /// What it has brought in this period.
+    /// The bytes that it has brought in this period.
     brought: Bytes,
     /// Whether it brought too much in this period or in the one before.
     is_enforced: bool,

@@ -1,4 +1,4 @@
-//! What the rest of a scenario needs to know of a queue's configuration.
+//! The rest of a scenario's view of a queue's configuration.
 
 use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{Amount, Bytes, Rate};
@@ -51,7 +51,7 @@ pub trait QueuePart: Part {
         holds_a_packet("limit", self.limit(), packet, bdp)
     }
 
-    /// What a reader should know of its limits, after its name.
+    /// A description of its limits for a reader, after its name.
     fn describe(&self, packet: Bytes, bdp: Bytes) -> String {
         match self.limit() {
             limit @ Amount::Bdp(_) => format!(", {}", in_bytes(limit, packet, bdp)),
@@ -135,7 +135,7 @@ impl QueueConfig {
     }
 }
 
-/// What was found as seen from the table that holds `key`.
+/// The outcome of a check as seen from the table that holds `key`.
 pub(super) fn below(key: &str, checked: Checked) -> Checked {
     checked.map_err(|fault| fault.within(key))
 }

@@ -14,7 +14,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, Probability, Span, Stream, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// PIE, the proportional integral controller enhanced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! A policer: what exceeds a rate and a burst is dropped as it arrives. Source: RFC 2475 §2.3.3.3; RFC 2215 §3.6 for the bucket.
 //!
-//! What conforms goes on to a queue of any kind, which knows nothing of the policer.
+//! Packets that conform go on to a queue of any kind, which knows nothing of the policer.
 
 use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, OnKernel, Part};
@@ -12,7 +12,7 @@ use super::shaper::{Allowance, inner, on_kernel};
 use super::{
     Chosen, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue, Transmitter, Waiting,
 };
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// A token-bucket policer in front of another queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, Bytes, JsonSchema, NANOS_PER_SEC, Probability, Stream, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting, held};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Random early detection, with the options of ns-2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -125,13 +125,13 @@ pub struct Red<F> {
     average: f64,
     /// Since when the transmitter has been idle.
     idle_since: Option<Time>,
-    /// What arrived since the last drop [packets or mean packets].
+    /// The traffic that arrived since the last drop [packets or mean packets].
     since_drop: f64,
     /// Whether the average was above the minimum threshold at the last arrival.
     was_above: bool,
 }
 
-/// What becomes of a frame.
+/// The fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Accept,
@@ -178,7 +178,7 @@ impl<F: Frame> Red<F> {
         self.average
     }
 
-    /// What the average is taken of [packets or B].
+    /// The queue whose average is taken [packets or B].
     fn queue(&self, waiting: Backlog, transmitter: Transmitter) -> f64 {
         let held = held(waiting, transmitter.state, self.counts_in_service);
         if self.in_bytes { held.bytes.as_u64() as f64 } else { f64::from(held.frames) }

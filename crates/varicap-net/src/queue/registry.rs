@@ -15,7 +15,7 @@ macro_rules! queues {
     ( $( $module:ident :: $Queue:ident ( $Config:ident ) = $name:literal, $doc:literal; )+ ) => {
         $( pub use $module::$Queue; )+
 
-        /// What a scenario says of each queue.
+        /// The settings of each queue in a scenario.
         pub mod config {
             pub use super::QueueConfig;
             $( pub use super::$module::$Config; )+

@@ -17,7 +17,7 @@ use varicap_units::{Amount, Bytes, JsonSchema, Time};
 
 use super::flows::{Arrival, DropFrom, Flows, Per, Sharing, Terms};
 use super::{Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, Watch};
+use crate::frame::{Backlog, Frame, Watch};
 
 /// Flows that are remembered before the first look for those that are past.
 const FLOWS: usize = 64;
@@ -31,9 +31,9 @@ pub struct SfqConfig {
     /// Limit of the queue of each flow. Default: none but `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_limit: Option<Amount>,
-    /// What has a queue of its own. Default: flow.
+    /// The flows that have a queue of their own. Default: flow.
     pub per: Per,
-    /// Who loses a packet where all queues together are full. Default: longest.
+    /// The flow that loses a packet where all queues together are full. Default: longest.
     pub drop: DropFrom,
     /// Weights of flows by name; those of a group have the weight each, or together if `per = "group"`. Default: 1.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -98,7 +98,7 @@ pub struct Sfq<F> {
     most_flows: usize,
 }
 
-/// What the discipline keeps about a flow.
+/// The discipline's state of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Tagged {
     cost: Cost,

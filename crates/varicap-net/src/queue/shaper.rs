@@ -15,7 +15,7 @@ use super::{
     Chosen, DropTailConfig, Limit, QueueConfig, QueueDiscipline, QueuePart, Site, Supply, SupplyQueue,
     Transmitter, TransmitterState, Waiting,
 };
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// A token-bucket shaper behind another queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub(super) fn burst() -> Amount {
     Amount::Packets(10)
 }
 
-/// What a shaper or a policer lets pass, as a scenario says it.
+/// The allowance of a shaper or a policer in a scenario.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     rate: Rate,
@@ -75,7 +75,7 @@ pub(super) fn inner(queue: &QueueConfig) -> Vec<(String, &QueueConfig)> {
     vec![("queue".to_owned(), queue)]
 }
 
-/// What the kernel engine does with the queue inside is what it does with the whole.
+/// The kernel engine treats the whole as it does the queue inside.
 pub(super) fn on_kernel(queue: &QueueConfig) -> OnKernel {
     queue.on_kernel()
 }
@@ -140,7 +140,7 @@ impl QueuePart for ShaperConfig {
 }
 
 impl ShaperConfig {
-    /// What may wait at most for `latency`, rounded down to a byte. Source: `tc` `tbf_parse_opt`.
+    /// The most that may wait for `latency`, rounded down to a byte. Source: `tc` `tbf_parse_opt`.
     fn limit_of(&self, latency: Span) -> Amount {
         let bits =
             u128::from(self.rate.as_bps()) * u128::from(latency.as_nanos()) / u128::from(NANOS_PER_SEC);
@@ -169,7 +169,7 @@ pub struct Shaper<F> {
     rate: Rate,
     /// Depth of the bucket: no larger frame ever conforms [B].
     depth: Bytes,
-    /// What the bucket counts of each frame beyond its size [B].
+    /// The bytes that the bucket counts of each frame beyond its size [B].
     framed: Bytes,
     /// The frame that goes next, as soon as it has its tokens.
     held: Option<Waiting<F>>,

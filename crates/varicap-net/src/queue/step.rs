@@ -9,7 +9,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{Amount, JsonSchema, Span, Time};
 
 use super::{Fifo, Limit, QueueDiscipline, QueuePart, Site, Supply, Transmitter, Waiting, held};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 
 /// Marks of all that exceeds a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl QueuePart for StepMarkingConfig {
 pub struct StepMarking<F> {
     fifo: Fifo<F>,
     limit: Limit,
-    /// What an arrival may find without being marked.
+    /// The backlog that an arrival may find without being marked.
     threshold: Limit,
     /// How long a frame may wait without being marked.
     delay: Span,

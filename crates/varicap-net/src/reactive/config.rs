@@ -8,9 +8,9 @@ use varicap_units::{JsonSchema, Probability, Rate, Span, Stream};
 
 use super::ReactiveParts;
 use super::control::{ReactiveControlConfig, check_weight, weight};
-use crate::NetError;
 use crate::capacity::{Capacity, CapacityPart, ReadFile, ResidualConfig};
 use crate::check::yes;
+use crate::error::NetError;
 
 /// Shortest time between samples: shorter ones are more than the packets of any link.
 const SHORTEST: Span = Span::from_nanos(1_000);
@@ -47,7 +47,7 @@ pub struct LoadReactiveConfig {
     /// Whether the occupancy counts the packet in service. Default: false.
     #[serde(default)]
     pub counts_in_service: bool,
-    /// What becomes of packets that carry no data, such as acknowledgements. Default: inside.
+    /// The fate of packets that carry no data, such as acknowledgements. Default: inside.
     #[serde(default)]
     pub control_packets: ControlPackets,
     /// If given, the queue's limit follows the capacity: what it carries in this time, at least one packet and at most
@@ -151,7 +151,7 @@ impl CapacityPart for LoadReactiveConfig {
 #[serde(remote = "Self", rename_all = "kebab-case")]
 #[schemars(transform = varicap_units::schema::names)]
 pub enum OccupancyConfig {
-    /// What waits at the sample.
+    /// The backlog at the sample.
     #[default]
     Instantaneous,
     /// The mean over the time since the last sample.
@@ -175,7 +175,7 @@ impl Default for SmoothedConfig {
     }
 }
 
-/// What becomes of packets that carry no data.
+/// The fate of packets that carry no data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControlPackets {

@@ -1,4 +1,4 @@
-//! What controllers of load-reactive links have in common, and their registry.
+//! The common interface of controllers of load-reactive links, and their registry.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use super::moving_average::MovingAverageConfig;
 use super::pi::PiConfig;
 use super::step::Step;
 use super::target_delay::TargetDelayConfig;
-use crate::Backlog;
+use crate::frame::Backlog;
 use crate::queue::Limit;
 
 /// How full a queue is, averaged or not.
@@ -47,7 +47,7 @@ impl From<Backlog> for Occupancy {
     }
 }
 
-/// What a controller sees of its link at a sample. Frames that are outside the control are in none of it.
+/// The sample of its link that a controller sees. Frames that are outside the control are in none of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueSample {
     /// The instant of the sample.
@@ -58,25 +58,25 @@ pub struct QueueSample {
     pub capacity: Rate,
     /// The least capacity that the link is to have.
     pub minimum: Rate,
-    /// What there is for it at most now.
+    /// The residual capacity: the most there is for it now.
     pub residual: Rate,
     /// The occupancy that the scenario chose: instantaneous, mean or smoothed.
     pub occupancy: Occupancy,
-    /// What waits now.
+    /// The frames that wait now.
     pub waiting: Backlog,
     /// Mean of what waited since the last sample.
     pub mean: Occupancy,
     /// Moving average of what waited at the samples.
     pub smoothed: Occupancy,
-    /// What came since the last sample, lost or not.
+    /// The frames that came since the last sample, lost or not.
     pub arrived: Backlog,
-    /// What was lost at the queue since the last sample.
+    /// The frames that were lost at the queue since the last sample.
     pub lost: Backlog,
     /// A full-sized packet [B].
     pub packet: Bytes,
 }
 
-/// What a controller wants of its link until the next sample.
+/// The setting that a controller wants of its link until the next sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// The capacity; the link keeps it between its minimum and the residual.
@@ -99,11 +99,11 @@ impl Setting {
 /// A sample holds the capacity that the link really has, so a controller that only says by how much it wants to change
 /// it does not wind up at a limit.
 pub trait LoadReactiveControl: Debug + Send {
-    /// What the link is to offer from this sample on.
+    /// The setting of the link from this sample on.
     fn on_sample(&mut self, sample: &QueueSample) -> Setting;
 }
 
-/// What the configuration of a controller brings along, next to its own check ([`Part`]).
+/// The code that the configuration of a controller brings along, next to its own check ([`Part`]).
 pub trait ReactivePart: Part {
     /// The controller of one link.
     type Control: LoadReactiveControl;

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use varicap_units::{Bytes, Rate, Span, Time};
 
 use crate::capacity::{CapacityParts, CapacitySegment};
+use crate::frame::{Backlog, Frame, LossCause, Lost, Watch};
 use crate::queue::{Limit, Managed, QueueDiscipline, Supply, Transmitter, Waiting};
-use crate::{Backlog, Frame, LossCause, Lost, Watch};
 
 pub use config::{ControlPackets, LoadReactiveConfig, OccupancyConfig, SmoothedConfig};
 pub use control::{
@@ -40,12 +40,12 @@ pub use share::{Claim, max_min};
 pub use step::{ProportionalStep, Step};
 pub use target_delay::{TargetDelay, TargetDelayConfig};
 
-/// What a load-reactive capacity is made of, with the traces of its residual read.
+/// The parts of a load-reactive capacity, with the traces of its residual read.
 #[derive(Clone, Debug)]
 pub struct ReactiveParts {
     /// As the scenario has it.
     pub config: LoadReactiveConfig,
-    /// What there is for it at most.
+    /// The residual capacity: the most there is for it.
     pub residual: CapacityParts,
 }
 
@@ -172,7 +172,7 @@ impl Reactive {
         self.bounded(initial, initial)
     }
 
-    /// What the controller makes of a sample.
+    /// The setting that the controller makes of a sample.
     pub fn wish(&mut self, sample: &QueueSample) -> Setting {
         self.control.on_sample(sample)
     }
@@ -191,7 +191,7 @@ impl Reactive {
         Limit { bytes: bytes.min(self.limit.bytes), ..self.limit }
     }
 
-    /// What there is to see at `at`; the next sample sees what comes after.
+    /// The sample at `at`; the next one sees what comes after.
     pub fn observe(&mut self, at: Time, capacity: Rate) -> QueueSample {
         self.settle(at);
         let config = &self.parts.config;
@@ -232,7 +232,7 @@ impl Reactive {
         sample
     }
 
-    /// What waits, and what is in service if that counts.
+    /// The frames that wait, and the one in service if that counts.
     fn counted(&self) -> Backlog {
         if !self.parts.config.counts_in_service {
             return self.waiting;

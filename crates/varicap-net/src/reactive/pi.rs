@@ -51,7 +51,7 @@ impl ReactivePart for PiConfig {
 #[derive(Clone, Debug)]
 pub struct Pi {
     config: PiConfig,
-    /// What waited at the last sample [b].
+    /// The backlog at the last sample [b].
     before: f64,
 }
 

@@ -2,12 +2,12 @@
 
 use varicap_units::Rate;
 
-/// What one link wants of a capacity that several share.
+/// The claim of one link to a capacity that several share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// What it is to have at least.
+    /// The rate that it is to have at least.
     pub minimum: Rate,
-    /// What its controller wants.
+    /// The rate that its controller wants.
     pub wanted: Rate,
 }
 

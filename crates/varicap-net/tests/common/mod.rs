@@ -56,7 +56,7 @@ pub fn packet(number: u64, size: u64) -> Packet {
     Packet { number, size: Bytes::new(size), codepoint: Codepoint::NotEct, reserved: false, flow: 0 }
 }
 
-/// What a link told, in the order in which it told it.
+/// The reports of a link, in the order in which it made them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     Arrival { at: Time, number: u64, backlog: u32 },

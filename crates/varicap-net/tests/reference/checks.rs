@@ -1,4 +1,4 @@
-//! What must hold of each frame that the link reports.
+//! Checks of each frame that the link reports.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ fn server(link: &LinkParts, seed: u64) -> Server {
     }
 }
 
-/// What was reported, by frame: departures in order, and losses.
+/// The reports, by frame: departures in order, and losses.
 pub struct Reported {
     pub departures: Vec<(u128, usize)>,
     lost: HashMap<usize, (u128, LossCause)>,

@@ -33,7 +33,7 @@ use varicap_units::{Bytes, Span, Time};
 use checks::{Reported, check};
 use common::{Log, Packet, drain, link, packet, parts};
 
-/// What the reference knows of a queue.
+/// The reference's knowledge of a queue.
 #[derive(Clone, Copy, PartialEq)]
 enum Known {
     /// Everything: in front of a server with a rate, which frames it turns away as well.

@@ -75,7 +75,7 @@ pub struct Transmission {
 impl Server {
     /// Sends a frame of `size` bytes that arrived at `arrived`, after one that left at `free`.
     pub fn send(&mut self, arrived: u128, free: u128, size: u128) -> Transmission {
-        // What arrives at the instant of a departure finds the server idle.
+        // A frame that arrives at the instant of a departure finds the server idle.
         let is_idle = arrived >= free;
         let ready = arrived.max(free);
         let whole = size * BYTE;
@@ -84,7 +84,7 @@ impl Server {
                 if is_idle {
                     (*from, *work) = (ready, 0);
                 }
-                // Whatever of this frame the last nanosecond has carried already goes to it.
+                // The part of this frame that the last nanosecond has carried already goes to it.
                 let begin = if rates.at(ready) == 0 && rates.offered(*from, ready) < *work + whole {
                     rates.offers_from(ready)
                 } else {
@@ -112,7 +112,7 @@ impl Server {
                 Transmission { begin, end: Some(begin + takes) }
             }
             Server::Opportunities { instants, size: budget, overhead, place, left } => {
-                // What arrives at an opportunity comes after it.
+                // A frame that arrives at an opportunity comes after it.
                 if *place == 0 || instants[*place - 1] <= arrived {
                     *left = 0;
                 }
@@ -146,7 +146,7 @@ pub struct DropTail {
     pub frames: usize,
     pub bytes: u128,
     pub counts_in_service: bool,
-    /// What leaves at the instant of an arrival is still there.
+    /// A frame that leaves at the instant of an arrival is still there.
     pub arrivals_first: bool,
 }
 

@@ -8,7 +8,7 @@ use varicap_units::{Rate, Time};
 use super::{Report, Shape, ratio};
 use crate::world::{Decisions, Timetable, World};
 
-/// What a sample has.
+/// The quantities of a sample.
 pub(super) const SAMPLED: [Quantity; 9] = [
     Quantity::new("at", "s", "The end of the interval."),
     Quantity::new("span", "s", "Its length."),
@@ -21,7 +21,7 @@ pub(super) const SAMPLED: [Quantity; 9] = [
     Quantity::new("factor", "1", "What was advised, over the exact rate."),
 ];
 
-/// What the agent observes.
+/// The quantities that the agent observes.
 pub(super) const OBSERVED: [Quantity; 6] = [
     Quantity::new("capacity", "1", "The capacity over its long-run mean, at most 10."),
     Quantity::new("used", "1", "What was carried, of what could have been; 1 where nothing could."),
@@ -55,7 +55,7 @@ pub struct AdviceTask {
 }
 
 /// The link of an episode.
-pub(super) struct Desk {
+pub(super) struct AdviceDriver {
     task: AdviceTask,
     group: u16,
     link: usize,
@@ -97,9 +97,9 @@ impl AdviceTask {
         })
     }
 
-    pub(super) fn desk(&self, network: &Network) -> Desk {
+    pub(super) fn driver(&self, network: &Network) -> AdviceDriver {
         let (group, link) = self.find(network).unwrap_or_default();
-        Desk {
+        AdviceDriver {
             task: self.clone(),
             group,
             link,
@@ -113,7 +113,7 @@ impl AdviceTask {
     }
 }
 
-impl Desk {
+impl AdviceDriver {
     pub(super) fn report(&mut self, now: Time, world: &mut World, report: &mut Report<'_>) {
         let (totals, capacity) = world.link(now, self.link);
         let before = std::mem::replace(&mut self.before, totals);

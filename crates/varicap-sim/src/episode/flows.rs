@@ -8,13 +8,13 @@ use varicap_units::{Span, Time, stream_name};
 use super::{Phase, Report, Shape, ratio};
 use crate::world::{Decisions, Timetable, World};
 
-/// What a sample has: that of the connection.
+/// The quantities of a sample: those of the connection.
 pub(super) const SAMPLED: [Quantity; IntervalSample::QUANTITIES.len()] = IntervalSample::QUANTITIES;
 
 /// Queueing beyond this many round trips costs no more.
 const MOST_STRETCH: f64 = 10.0;
 
-/// What an interval is worth to a flow:
+/// The reward of an interval for a flow:
 ///
 /// ```text
 /// throughput * delivered / (capacity * span) - delay * (rtt / base_rtt - 1) - loss * lost / (lost + delivered)
@@ -39,7 +39,7 @@ pub struct FlowTask {
     pub loss: f64,
 }
 
-/// Whoever acts for one flow of a group.
+/// The agent of one flow of a group.
 #[derive(Debug)]
 struct Agent {
     group: u16,
@@ -56,7 +56,7 @@ struct Agent {
 }
 
 /// The flows of an episode.
-pub(super) struct Desk {
+pub(super) struct FlowDriver {
     task: FlowTask,
     observed: usize,
     actions: usize,
@@ -107,12 +107,12 @@ impl FlowTask {
     }
 
     /// The flows of `network`, none of which is open yet.
-    pub(super) fn desk(&self, network: &Network) -> Desk {
-        let mut desk = Desk { task: *self, observed: 0, actions: 0, agents: Vec::new() };
+    pub(super) fn driver(&self, network: &Network) -> FlowDriver {
+        let mut driver = FlowDriver { task: *self, observed: 0, actions: 0, agents: Vec::new() };
         for (group, flow) in (0u16..).zip(&network.flows) {
             let Some(policy) = vacant(flow) else { continue };
-            (desk.observed, desk.actions) = (policy.observed(), policy.moves.actions());
-            desk.agents.extend((0..flow.count).map(|member| Agent {
+            (driver.observed, driver.actions) = (policy.observed(), policy.moves.actions());
+            driver.agents.extend((0..flow.count).map(|member| Agent {
                 group,
                 member,
                 actions: policy.moves.actions(),
@@ -125,7 +125,7 @@ impl FlowTask {
                 rtt_s: 0.0,
             }));
         }
-        desk
+        driver
     }
 }
 
@@ -155,7 +155,7 @@ fn slowest(network: &Network, flow: &FlowSpec) -> Result<f64, String> {
     Ok(least.as_bps() as f64)
 }
 
-impl Desk {
+impl FlowDriver {
     pub(super) fn report(&mut self, now: Time, world: &mut World, report: &mut Report<'_>) {
         let observations = report.observations.chunks_exact_mut(self.observed);
         let samples = report.samples.chunks_exact_mut(SAMPLED.len());

@@ -8,7 +8,7 @@ use varicap_units::{Rate, Time};
 use super::{Report, Shape};
 use crate::world::{Decisions, Timetable, World};
 
-/// What a sample has.
+/// The quantities of a sample.
 pub(super) const SAMPLED: [Quantity; 10] = [
     Quantity::new("at", "s", "The instant of the sample."),
     Quantity::new("span", "s", "Time since the last sample; 0 at the first."),
@@ -22,7 +22,7 @@ pub(super) const SAMPLED: [Quantity; 10] = [
     Quantity::new("lost_packets", "1", "Packets lost at the queue since the last sample."),
 ];
 
-/// What an agent observes.
+/// The quantities that an agent observes.
 pub(super) const OBSERVED: [Quantity; 5] = [
     Quantity::new("capacity", "Mb/s", "The capacity."),
     Quantity::new("waiting", "kB", "The backlog now."),
@@ -47,7 +47,7 @@ pub struct LinkTask {
 }
 
 /// The link of an episode.
-pub(super) struct Desk {
+pub(super) struct LinkDriver {
     task: LinkTask,
     link: usize,
     capacity: Rate,
@@ -86,10 +86,10 @@ impl LinkTask {
         })
     }
 
-    pub(super) fn desk(&self, network: &Network, world: &mut World) -> Desk {
+    pub(super) fn driver(&self, network: &Network, world: &mut World) -> LinkDriver {
         let link = self.find(network).map_or(0, |(link, _)| link);
         world.hand_over(link);
-        Desk { task: self.clone(), link, capacity: Rate::ZERO }
+        LinkDriver { task: self.clone(), link, capacity: Rate::ZERO }
     }
 
     fn cost(&self, sample: &QueueSample) -> f64 {
@@ -99,7 +99,7 @@ impl LinkTask {
     }
 }
 
-impl Desk {
+impl LinkDriver {
     pub(super) fn report(&mut self, now: Time, world: &mut World, report: &mut Report<'_>) {
         let Some(sample) = world.observe_link(now, self.link) else { return };
         self.capacity = sample.capacity;

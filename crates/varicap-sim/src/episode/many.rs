@@ -8,7 +8,7 @@ use varicap_units::{Streams, stream_name};
 
 use super::{Episode, Report, Shape, Task};
 
-/// What to do with a place.
+/// A command to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// The agents act.
@@ -19,7 +19,7 @@ pub enum Command {
     Leave,
 }
 
-/// What has become of an episode.
+/// The outcome of a step of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It goes on.
@@ -39,7 +39,7 @@ pub struct Place {
 }
 
 /// One of several places on its way through a call.
-struct Turn<'a> {
+struct Step<'a> {
     place: &'a mut Place,
     command: Command,
     actions: &'a [f32],
@@ -79,7 +79,7 @@ impl Episodes {
         Ok(Episodes { task, shape, networks: networks.into(), places, threads })
     }
 
-    /// What the environment decides about.
+    /// The task of the environment.
     pub fn task(&self) -> &Task {
         &self.task
     }
@@ -141,14 +141,14 @@ impl Episodes {
             .zip(report.observations.chunks_exact_mut(agents * observed))
             .zip(report.rewards.chunks_exact_mut(agents));
         let places = self.places.iter_mut().zip(commands).zip(actions.chunks_exact(agents * acting));
-        let mut turns: Vec<Turn<'_>> = (places.zip(reports).zip(outcomes))
+        let mut turns: Vec<Step<'_>> = (places.zip(reports).zip(outcomes))
             .map(|((((place, &command), actions), ((samples, observations), rewards)), outcome)| {
                 let report = Report { samples, observations, rewards };
-                Turn { place, command, actions, report, outcome }
+                Step { place, command, actions, report, outcome }
             })
             .collect();
         let (task, shape, networks) = (&self.task, &self.shape, &*self.networks);
-        let one = |turn: &mut Turn<'_>| turn.run(task, shape, networks);
+        let one = |turn: &mut Step<'_>| turn.run(task, shape, networks);
         match &self.threads {
             None => turns.iter_mut().try_for_each(one),
             Some(pool) => pool.install(|| turns.par_iter_mut().map(one).reduce(|| Ok(()), Result::and)),
@@ -156,7 +156,7 @@ impl Episodes {
     }
 }
 
-impl Turn<'_> {
+impl Step<'_> {
     fn run(&mut self, task: &Task, shape: &Shape, networks: &[Network]) -> Result<(), String> {
         match self.command {
             Command::Leave => {}

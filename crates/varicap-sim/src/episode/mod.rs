@@ -18,7 +18,7 @@ use varicap_experiment::Network;
 use varicap_tcp::congestion::Quantity;
 use varicap_units::{Streams, Time};
 
-use crate::run::Options;
+use crate::options::Options;
 use crate::world::{Decisions, World};
 
 pub use advice::AdviceTask;
@@ -26,14 +26,14 @@ pub use flows::FlowTask;
 pub use link::LinkTask;
 pub use many::{Command, Episodes, Outcome};
 
-/// What an environment decides about.
+/// The decisions of an environment.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// The windows or rates of all flows whose policy has neither file nor name.
     Flows(FlowTask),
     /// The capacity of a load-reactive link.
     Link(LinkTask),
-    /// What a flow group is advised about its rate.
+    /// The advice to a flow group about its rate.
     Advice(AdviceTask),
 }
 
@@ -81,56 +81,56 @@ impl Task {
     }
 
     /// The state of the task in a world of `network`, which it prepares.
-    fn desk(&self, network: &Network, world: &mut World) -> Desk {
+    fn driver(&self, network: &Network, world: &mut World) -> Driver {
         match self {
-            Task::Flows(task) => Desk::Flows(task.desk(network)),
-            Task::Link(task) => Desk::Link(task.desk(network, world)),
-            Task::Advice(task) => Desk::Advice(Box::new(task.desk(network))),
+            Task::Flows(task) => Driver::Flows(task.driver(network)),
+            Task::Link(task) => Driver::Link(task.driver(network, world)),
+            Task::Advice(task) => Driver::Advice(Box::new(task.driver(network))),
         }
     }
 }
 
-/// What an interval was like, for all agents one after the other.
+/// The report of an interval, for all agents one after the other.
 pub struct Report<'a> {
-    /// What happened, in the units of [`Task::sampled`].
+    /// The samples, in the units of [`Task::sampled`].
     pub samples: &'a mut [f64],
     /// The same as the agents observe it.
     pub observations: &'a mut [f32],
-    /// What the interval is worth.
+    /// The rewards of the interval.
     pub rewards: &'a mut [f64],
 }
 
 /// The state of a task in an episode.
-enum Desk {
-    Flows(flows::Desk),
-    Link(link::Desk),
-    Advice(Box<advice::Desk>),
+enum Driver {
+    Flows(flows::FlowDriver),
+    Link(link::LinkDriver),
+    Advice(Box<advice::AdviceDriver>),
 }
 
-impl Desk {
+impl Driver {
     /// The interval ends at `now`.
     fn report(&mut self, now: Time, world: &mut World, report: &mut Report<'_>) {
         match self {
-            Desk::Flows(desk) => desk.report(now, world, report),
-            Desk::Link(desk) => desk.report(now, world, report),
-            Desk::Advice(desk) => desk.report(now, world, report),
+            Driver::Flows(driver) => driver.report(now, world, report),
+            Driver::Link(driver) => driver.report(now, world, report),
+            Driver::Advice(driver) => driver.report(now, world, report),
         }
     }
 
     /// The agents act at `now`.
     fn act(&mut self, now: Time, world: &mut World, actions: &[f32]) {
         match self {
-            Desk::Flows(desk) => desk.act(now, world, actions),
-            Desk::Link(desk) => desk.act(now, world, actions),
-            Desk::Advice(desk) => desk.act(now, world, actions),
+            Driver::Flows(driver) => driver.act(now, world, actions),
+            Driver::Link(driver) => driver.act(now, world, actions),
+            Driver::Advice(driver) => driver.act(now, world, actions),
         }
     }
 
     /// How far the agents have come.
     fn phase(&self) -> Phase {
         match self {
-            Desk::Flows(desk) => desk.phase(),
-            Desk::Link(_) | Desk::Advice(_) => Phase::Acting,
+            Driver::Flows(driver) => driver.phase(),
+            Driver::Link(_) | Driver::Advice(_) => Phase::Acting,
         }
     }
 }
@@ -149,7 +149,7 @@ enum Phase {
 /// A run that pauses at each decision.
 struct Episode {
     world: World,
-    desk: Desk,
+    driver: Driver,
     /// The instant at which the next action counts.
     now: Time,
     end: Time,
@@ -166,11 +166,11 @@ impl Episode {
     ) -> Result<Episode, String> {
         let mut world =
             World::deciding(network, streams, None, None, &Options::default(), Some(shape.decisions));
-        let desk = task.desk(network, &mut world);
+        let driver = task.driver(network, &mut world);
         let end = Time::ZERO + network.duration;
-        let mut episode = Episode { world, desk, now: Time::ZERO, end };
+        let mut episode = Episode { world, driver, now: Time::ZERO, end };
         let mut outcome = episode.go_on(report);
-        while outcome == Outcome::Running && episode.desk.phase() == Phase::Waiting {
+        while outcome == Outcome::Running && episode.driver.phase() == Phase::Waiting {
             episode.world.pass_decision(episode.now);
             outcome = episode.go_on(report);
         }
@@ -180,7 +180,7 @@ impl Episode {
 
     /// The agents act, and the run goes on to the next decision or to its end, which `report` describes.
     fn step(&mut self, actions: &[f32], report: &mut Report<'_>) -> Outcome {
-        self.desk.act(self.now, &mut self.world, actions);
+        self.driver.act(self.now, &mut self.world, actions);
         self.world.pass_decision(self.now);
         self.go_on(report)
     }
@@ -188,9 +188,9 @@ impl Episode {
     fn go_on(&mut self, report: &mut Report<'_>) -> Outcome {
         let decision = self.world.run_to_decision(self.end).filter(|now| *now < self.end);
         self.now = decision.unwrap_or(self.end);
-        self.desk.report(self.now, &mut self.world, report);
+        self.driver.report(self.now, &mut self.world, report);
         match decision {
-            _ if self.desk.phase() == Phase::Over => Outcome::Terminated,
+            _ if self.driver.phase() == Phase::Over => Outcome::Terminated,
             Some(_) => Outcome::Running,
             None => Outcome::Truncated,
         }

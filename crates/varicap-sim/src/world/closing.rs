@@ -14,7 +14,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         debug_assert!(connection.is_open(), "connection {owner} is closed twice");
         connection.close();
-        self.net.cancel_wake(owner, connection);
+        self.net.cancel_wakes(owner);
         let group = connection.group;
         if let Some(feedback) = &mut self.feedback {
             feedback.state.on_close(group, owner);
@@ -27,8 +27,7 @@ impl World {
         self.openers.openings.on_close(group);
         let connection = &mut self.connections[owner as usize];
         if connection.lingers() {
-            let due = connection.wake_by();
-            self.net.wake_connection(now, owner, connection, due);
+            self.net.queue.wake_by(self.net.nodes().connection(owner), connection.poll_at());
         } else {
             self.free.push(owner);
         }
@@ -53,14 +52,13 @@ impl World {
             net.send_data(now, connection);
         } else {
             connection.receiver.push_late(now, &segment);
-            net.send_ack_slowly(now, connection);
+            net.send_ack(now, connection);
         }
         if connection.receiver.is_closing() {
-            let due = connection.wake_by();
-            return net.wake_connection(now, owner, connection, due);
+            return net.queue.wake_by(net.nodes().connection(owner), connection.poll_at());
         }
         connection.end_lingering();
-        net.cancel_wake(owner, connection);
+        net.cancel_wakes(owner);
         self.free.push(owner);
     }
 
@@ -70,10 +68,10 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         let mut due = Time::NEVER;
         if connection.lingers() {
-            self.net.send_ack_slowly(now, connection);
-            due = connection.wake_by();
+            self.net.send_ack(now, connection);
+            due = connection.poll_at();
         }
-        self.net.end_wake(now, owner, connection, due);
+        self.net.queue.reschedule(self.net.nodes().connection(owner), due);
     }
 }
 
@@ -83,7 +81,7 @@ mod tests {
     use varicap_units::{Span, Streams};
 
     use super::*;
-    use crate::run::Options;
+    use crate::options::Options;
 
     /// The way back ends after the handshake: the receiver has all data and the FIN, and sends its own again and again, while
     /// the sender hears nothing and gives up. Nothing will acknowledge that FIN.

@@ -3,7 +3,6 @@
 use varicap_units::Time;
 
 use super::World;
-use crate::scheduler;
 
 /// Counts events, and says after each so many of them that somebody is to be asked whether to go on. One number that falls
 /// below zero takes less than two that are compared.
@@ -60,7 +59,7 @@ impl World {
         self.end = end;
         while let Some(now) = self.run_on(end) {
             self.events.go_on();
-            self.foresees = self.is_crowd() || self.net.is_long();
+            self.prefetches = self.is_crowd() || self.net.is_long();
             if !go_on(now) {
                 return false;
             }
@@ -73,27 +72,24 @@ impl World {
 
     /// Handles events up to and including `end`, or until somebody is to be asked whether to go on: then, when.
     fn run_on(&mut self, end: Time) -> Option<Time> {
-        match self.net.scheduler.few() {
-            scheduler::PAIR if !self.foresees => self.run_events::<{ scheduler::PAIR }>(end),
-            scheduler::BUSY if !self.foresees => self.run_events::<{ scheduler::BUSY }>(end),
-            _ => self.run_events::<{ scheduler::ANY }>(end),
-        }
-    }
-
-    /// As [`World::run_on`], of a run that may be plain: over a few links, and nothing is loaded early. Then what is
-    /// different elsewhere is not asked for at each event.
-    #[inline(always)]
-    fn run_events<const FEW: usize>(&mut self, end: Time) -> Option<Time> {
-        while let Some((now, node)) = self.net.scheduler.first_among::<FEW>(end) {
-            #[cfg(debug_assertions)]
-            self.net.scheduler.reach(now);
-            self.step::<FEW>(now, node);
+        while let Some((now, node)) = self.net.queue.first_by(end) {
+            self.step(now, node);
             self.events.count();
             if self.events.is_question() {
                 return Some(now);
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+impl World {
+    /// Wakes every connection at `now`, whether it asked to be or not.
+    pub(crate) fn wake_all(&mut self, now: Time) {
+        for (owner, _) in (0..).zip(&self.connections).filter(|(_, one)| one.is_open()) {
+            self.net.queue.wake_by(self.net.nodes().connection(owner), now);
+        }
     }
 }
 

@@ -1,28 +1,27 @@
-//! The world of one run: links, wires and endpoints joined by one event list.
+//! The world of one run: links, wires and endpoints joined by one event queue.
 //!
 //! The loop takes the earliest wake, polls that node and pushes what comes out into the next node at the same
-//! instant. Nothing below this crate knows an event list; nothing here knows how TCP or a queue works.
+//! instant. Nothing below this crate knows an event queue; nothing here knows how TCP or a queue works.
 
-mod ahead;
 mod closing;
 mod events;
 mod measured;
 mod policies;
+mod prefetching;
 mod source;
-mod wakes;
 
-use varicap_engine::{Beginning, Node, NodeId, Opening};
+use varicap_engine::{Admission, Node, NodeId, Opening};
 use varicap_experiment::packets::PacketLog;
 use varicap_net::Frame;
 use varicap_units::{Bytes, Rate, Time};
 
-use crate::build::Openers;
 use crate::connection::{Answer, Connection};
+use crate::events::EventQueue;
 use crate::net::Net;
 use crate::observe::Observer;
+use crate::openers::Openers;
 use crate::packet::Packet;
 use crate::pages;
-use crate::scheduler::ANY;
 
 use events::Events;
 pub use policies::{Decisions, Policies, Timetable};
@@ -44,13 +43,11 @@ pub struct World {
     feedback: Option<FeedbackNode>,
     /// Connections that an advertised rate has just reached, with that rate; kept to reuse its allocation.
     heard: Vec<(u32, Rate)>,
-    /// Connections whose timers are no longer far off; kept to reuse its allocation.
-    near: Vec<u32>,
     events: Events,
     /// Up to and including when events are handled now.
     end: Time,
     /// More is in use than a cache holds: what comes next begins to be loaded.
-    foresees: bool,
+    prefetches: bool,
 }
 
 impl World {
@@ -64,7 +61,7 @@ impl World {
     ) -> World {
         for (index, source) in sources.iter().enumerate() {
             let node = net.nodes().source(index);
-            net.scheduler.wake(node, source.poll_at(&openers.openings));
+            net.queue.wake(node, source.poll_at(&openers.openings));
         }
         // Most meters are that of a connection. Beyond that their number is the memory's to limit, as they open.
         let mut connections = Vec::new();
@@ -78,16 +75,15 @@ impl World {
             openers,
             feedback,
             heard: Vec::new(),
-            near: Vec::new(),
             events: Events::new(),
             end: Time::ZERO,
-            foresees: false,
+            prefetches: false,
         }
     }
 
     /// The instant that the run has reached: that of the next event, or of the one that is being handled.
     pub fn reached(&mut self) -> Option<Time> {
-        self.net.scheduler.first().map(|(now, _)| now)
+        self.net.queue.first_by(EventQueue::LAST).map(|(now, _)| now)
     }
 
     /// Asserts that nothing that was due by `now` is still waiting: polling late would be a defect of this loop, not of
@@ -105,60 +101,44 @@ impl World {
     }
 
     #[inline(always)]
-    fn step<const FEW: usize>(&mut self, now: Time, node: NodeId) {
+    fn step(&mut self, now: Time, node: NodeId) {
         // Links are woken most often.
         if let Some(link) = self.net.link_of(node) {
-            return self.poll_link::<FEW>(now, node, link);
+            return self.poll_link(now, node, link);
         }
         match self.net.nodes().of(node) {
             Node::Link(_) => {}
-            Node::Connection(owner) => self.wake_connection::<FEW>(now, owner),
+            Node::Connection(owner) => self.wake_connection(now, owner),
+            Node::Answer(owner) => {
+                self.net.queue.wake(node, Time::NEVER);
+                self.answer(now, owner);
+            }
             Node::Wire(wire) => self.poll_wire(now, node, wire),
             Node::Source(source) => self.poll_source(now, source),
         }
     }
 
     #[inline(always)]
-    fn poll_link<const FEW: usize>(&mut self, now: Time, node: NodeId, link: usize) {
-        // Most wakes bring one packet, and what it lets others send comes out later, unless nothing was left inside.
-        if let Some((packet, due)) = self.net.poll_pipe::<FEW>(now, node, link) {
+    fn poll_link(&mut self, now: Time, node: NodeId, link: usize) {
+        while let Some((packet, due)) = self.net.poll_link(now, node, link) {
             self.forward(now, packet);
-            let due = if due.is_never() { self.net.scheduler.pending(node) } else { due };
-            if due <= now {
-                self.poll_slowly(now, node, link);
+            // Most wakes bring one packet: the next due time says so without another poll.
+            if due > now {
+                break;
             }
-        } else {
-            self.poll_slowly(now, node, link);
         }
-        if FEW == ANY && self.foresees {
-            self.foresee(link);
+        if self.prefetches {
+            self.prefetch(link);
         }
-    }
-
-    /// Polls a link that does not plan its departures, or of which several packets come out at once.
-    #[inline(never)]
-    fn poll_slowly(&mut self, now: Time, node: NodeId, link: usize) {
-        // Most wakes bring one packet: the next due time says so without another poll.
-        let mut due = now;
-        while due <= now
-            && let Some(packet) = self.net.poll_link(now, link)
-        {
-            self.forward_slowly(now, packet);
-            due = self.net.link_due(link);
-        }
-        if due <= now {
-            due = self.net.link_due(link);
-        }
-        self.net.scheduler.wake(node, due);
     }
 
     #[cold]
     fn poll_wire(&mut self, now: Time, node: NodeId, wire: usize) {
         while let Some(packet) = self.net.poll_wire(now, wire) {
-            self.forward_slowly(now, packet);
+            self.forward(now, packet);
         }
         let due = self.net.wire_due(wire);
-        self.net.scheduler.wake(node, due);
+        self.net.queue.wake(node, due);
     }
 
     /// Passes a packet that came out of a node on to the next one, or to its endpoint.
@@ -173,12 +153,6 @@ impl World {
         } else {
             self.arrive_at_receiver(now, packet);
         }
-    }
-
-    /// As [`World::forward`], for all but the fast path.
-    #[inline(never)]
-    fn forward_slowly(&mut self, now: Time, packet: Packet) {
-        self.forward(now, packet);
     }
 
     /// A packet is at its endpoint that is a datagram, or damaged: a checksum gives that away, and nobody hears of it.
@@ -211,7 +185,7 @@ impl World {
         self.observer.on_data(connection, now, news, &packet);
         net.send_ack(now, connection);
         let due = connection.receiver.poll_at().min(connection.app.poll_at());
-        net.wake_connection(now, packet.owner(), connection, due);
+        net.queue.wake_by(net.nodes().connection(packet.owner()), due);
         if connection.is_relayed && (news > 0 || connection.passes_end()) {
             self.relay(now, packet.owner(), news);
         }
@@ -229,24 +203,21 @@ impl World {
         self.observer.on_ack(connection, &outcome);
         let mut held_until = None;
         match connection.hold_back(now) {
-            Answer::AtOnce => net.send_at_once(now, connection),
+            Answer::AtOnce => net.send_data(now, connection),
             Answer::At(release) => held_until = Some(release),
             Answer::Held => {}
         }
         self.observer.on_window(connection, now);
-        let due = connection.sender.wake_by();
-        net.wake_connection(now, owner, connection, due);
+        net.queue.wake_by(net.nodes().connection(owner), connection.sender.wake_by(now));
         let (is_over, asks) = (connection.is_over(), connection.asks);
         if let Some(release) = held_until {
             // Often nothing happens before: then it takes no wake, though it counts as an event. A policy acts before.
-            let is_next = now < release && release <= self.end && net.scheduler.is_before_all(release);
-            if is_next && !is_over && !asks && connection.only_answers(release) {
+            if now < release && release <= self.end && !is_over && !asks && net.queue.is_before_all(release) {
                 self.events.count();
-                #[cfg(debug_assertions)]
-                net.scheduler.reach(release);
-                return self.answer_at_once(release, owner);
+                net.queue.advance(release);
+                return self.answer(release, owner);
             }
-            net.scheduler.wake_once(net.nodes().connection(owner), release);
+            net.queue.wake(net.nodes().answer(owner), release);
         }
         if is_over {
             self.close(now, owner);
@@ -256,36 +227,27 @@ impl World {
         }
     }
 
-    /// Wakes connection `owner`: mostly to answer an acknowledgement that was held back, and for nothing else, or for its
-    /// sender alone.
-    #[inline(always)]
-    fn wake_connection<const FEW: usize>(&mut self, now: Time, owner: u32) {
-        // `Scheduler::ELSEWHERE` has a higher number than any connection, so that a single lookup tells them apart.
-        let Some(connection) = self.connections.get(owner as usize) else { return self.open_wheel(now) };
-        if connection.only_answers(now) {
-            self.net.scheduler.end_once(self.net.nodes().connection(owner), now);
-            return self.answer(now, owner);
-        }
-        if connection.wakes_sender(now) {
+    /// Wakes connection `owner`: mostly for its sender alone.
+    #[inline(never)]
+    fn wake_connection(&mut self, now: Time, owner: u32) {
+        if self.connections[owner as usize].wakes_sender(now) {
             self.wake_sender(now, owner);
         } else {
             self.poll_connection(now, owner);
         }
-        if FEW == ANY && self.foresees {
-            self.foresee_timer();
+        if self.prefetches {
+            self.prefetch_timer();
         }
     }
 
     /// The sender of connection `owner` is woken: the next segment may leave, or a timer has run out or was put off.
-    #[inline(never)]
     fn wake_sender(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
         if connection.sender.is_due(now) {
-            self.net.send_at_once(now, connection);
+            self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
         }
-        let due = connection.wake_by();
-        self.net.end_wake(now, owner, connection, due);
+        self.net.queue.reschedule(self.net.nodes().connection(owner), connection.wake_by(now));
         if connection.sender.gave_up() && connection.is_over() {
             return self.close(now, owner);
         }
@@ -293,21 +255,15 @@ impl World {
     }
 
     /// The sender of connection `owner` answers the acknowledgements that were held back until `now`.
-    #[inline(never)]
-    fn answer(&mut self, now: Time, owner: u32) {
-        self.answer_at_once(now, owner);
-    }
-
-    /// As [`World::answer`], on the fast path.
     #[inline(always)]
-    fn answer_at_once(&mut self, now: Time, owner: u32) {
+    fn answer(&mut self, now: Time, owner: u32) {
         let connection = &mut self.connections[owner as usize];
+        debug_assert!(connection.is_open() && connection.release == now, "connection {owner} has no answer");
         debug_assert!(!connection.receiver.is_due(now), "connection {owner} has to acknowledge at {now:?}");
         connection.release = Time::NEVER;
-        self.net.send_at_once(now, connection);
+        self.net.send_data(now, connection);
         self.observer.on_window(connection, now);
-        let due = connection.sender.wake_by();
-        self.net.wake_connection(now, owner, connection, due);
+        self.net.queue.wake_by(self.net.nodes().connection(owner), connection.sender.wake_by(now));
         if connection.is_over() {
             self.close(now, owner);
         }
@@ -327,6 +283,7 @@ impl World {
         }
         let answers = connection.release <= now || is_fed && connection.release.is_never();
         if connection.sender.is_due(now) || answers {
+            self.net.queue.wake(self.net.nodes().answer(owner), Time::NEVER);
             connection.release = Time::NEVER;
             self.net.send_data(now, connection);
             self.observer.on_window(connection, now);
@@ -337,9 +294,8 @@ impl World {
                 self.net.send_data(now, connection);
             }
         }
-        self.net.send_ack_slowly(now, connection);
-        let due = connection.wake_by();
-        self.net.end_wake(now, owner, connection, due);
+        self.net.send_ack(now, connection);
+        self.net.queue.reschedule(self.net.nodes().connection(owner), connection.wake_by(now));
         if connection.is_over() {
             self.close(now, owner);
         }
@@ -359,10 +315,10 @@ impl World {
             Source::Openings => {
                 let openings = &mut self.openers.openings;
                 match openings.poll(now) {
-                    Some(Beginning::Connection(opening)) => {
+                    Some(Admission::Connection(opening)) => {
                         self.open(now, &opening);
                     }
-                    Some(Beginning::TurnedAway { group }) => {
+                    Some(Admission::TurnedAway { group }) => {
                         self.observer.on_turned_away(openings.meter(group, None))
                     }
                     None => {}
@@ -377,12 +333,12 @@ impl World {
             Source::Pools(pools) => {
                 pools.poll(now, &mut self.net);
                 if let Some(feedback) = &self.feedback {
-                    self.net.scheduler.wake_by(feedback.node, now);
+                    self.net.queue.wake_by(feedback.node, now);
                 }
             }
         }
         let due = self.sources[index].poll_at(&self.openers.openings);
-        self.net.scheduler.wake(self.net.nodes().source(index), due);
+        self.net.queue.wake(self.net.nodes().source(index), due);
     }
 
     /// Sets the rate that is reserved for each sender of flow group `group` from `now` on.
@@ -414,7 +370,7 @@ impl World {
         let rtt = |owner: u32| connections[owner as usize].known_rtt();
         state.poll(now, &mut self.net, &rtt, &mut |owner, rate| heard.push((owner, rate)));
         let due = state.poll_at(&self.net);
-        self.net.scheduler.wake(*node, due);
+        self.net.queue.wake(*node, due);
         for (owner, rate) in heard.drain(..) {
             let connection = &mut connections[owner as usize];
             if let Some(buffer) = connection.buffer {
@@ -497,8 +453,8 @@ fn respond(net: &mut Net, observer: &mut Observer, now: Time, owner: u32, connec
         net.send_data(now, connection);
     }
     observer.on_window(connection, now);
-    let due = if connection.is_over() { now } else { connection.sender.wake_by() };
-    net.wake_connection(now, owner, connection, due);
+    let due = if connection.is_over() { now } else { connection.sender.poll_at() };
+    net.queue.wake_by(net.nodes().connection(owner), due);
 }
 
 /// Notes that a connection has become active, or is no longer, which changes what links advertise.
@@ -506,6 +462,6 @@ fn respond(net: &mut Net, observer: &mut Observer, now: Time, owner: u32, connec
 fn note_activity(feedback: &mut Option<FeedbackNode>, net: &mut Net, now: Time, group: u16, is_active: bool) {
     if let Some(feedback) = feedback {
         feedback.state.on_activity(group, is_active);
-        net.scheduler.wake_by(feedback.node, now);
+        net.queue.wake_by(feedback.node, now);
     }
 }

@@ -9,8 +9,8 @@ use varicap_tcp::congestion::{Controller, IntervalSample, MOST_ACTIONS};
 use varicap_units::{Cadence, Rate, Span, Time};
 
 use super::{Source, World, respond};
-use crate::budget::insist_on_current;
-use crate::scheduler::ANY;
+use crate::budget::enforce_budget;
+use crate::events::EventQueue;
 
 /// When something is due, over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,16 +151,11 @@ impl World {
     pub fn run_to_decision(&mut self, end: Time) -> Option<Time> {
         let (node, _) = self.policies()?;
         self.end = end;
-        while let Some((now, due)) = self.net.scheduler.first() {
-            if now > end {
-                break;
-            }
-            #[cfg(debug_assertions)]
-            self.net.scheduler.reach(now);
+        while let Some((now, due)) = self.net.queue.first_by(end.min(EventQueue::LAST)) {
             if due == node && self.decides_at() == Some(now) {
                 return Some(now);
             }
-            self.step::<ANY>(now, due);
+            self.step(now, due);
             self.events.count();
         }
         self.net.advance(end);
@@ -192,7 +187,7 @@ impl World {
         if let Some((node, policies)) = self.policies()
             && policies.ask(now, group, owner)
         {
-            self.net.scheduler.wake_by(node, now);
+            self.net.queue.wake_by(node, now);
         }
     }
 
@@ -232,7 +227,7 @@ impl World {
         }
         if let Some((node, policies)) = self.policies() {
             let due = policies.poll_at();
-            self.net.scheduler.wake(node, due);
+            self.net.queue.wake(node, due);
         }
     }
 
@@ -247,7 +242,7 @@ impl World {
         let connection = &mut self.connections[owner as usize];
         connection.sender.act(sample, action);
         // To think may take long, and nobody else asks in the meantime.
-        insist_on_current();
+        enforce_budget();
         respond(&mut self.net, &mut self.observer, now, owner, connection);
     }
 
@@ -278,12 +273,12 @@ impl World {
         self.net.hand_over(link);
     }
 
-    /// What a link did up to `now`, and its capacity.
+    /// The totals of a link up to `now`, and its capacity.
     pub fn link(&mut self, now: Time, link: usize) -> (LinkTotals, Rate) {
         (self.net.totals(now, link), self.net.rate(link))
     }
 
-    /// What there is to see at a load-reactive link whose samples are taken from outside.
+    /// The sample of a load-reactive link whose samples are taken from outside.
     pub fn observe_link(&mut self, now: Time, link: usize) -> Option<QueueSample> {
         self.net.observe(now, link)
     }
@@ -292,7 +287,7 @@ impl World {
     pub fn set_link(&mut self, now: Time, link: usize, setting: Setting) {
         self.net.allot(now, link, setting);
         if let Some(feedback) = &self.feedback {
-            self.net.scheduler.wake_by(feedback.node, now);
+            self.net.queue.wake_by(feedback.node, now);
         }
     }
 
@@ -300,7 +295,7 @@ impl World {
     pub fn advise(&mut self, now: Time, group: u16, factor: f64) {
         if let Some(feedback) = &mut self.feedback {
             feedback.state.advise(group, factor);
-            self.net.scheduler.wake_by(feedback.node, now);
+            self.net.queue.wake_by(feedback.node, now);
         }
     }
 }

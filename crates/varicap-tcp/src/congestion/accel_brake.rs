@@ -29,7 +29,7 @@ impl Part for AccelBrakeConfig {
 pub struct AccelBrake {
     /// The window that marks allow [B].
     window: u64,
-    /// What it was before the last timeout [B]; zero: nothing to restore.
+    /// The window before the last timeout [B]; zero: nothing to restore.
     prior: u64,
     /// Acknowledged data that has not yet opened the window by a segment [B].
     credit: u64,

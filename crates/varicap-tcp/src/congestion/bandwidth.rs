@@ -34,7 +34,7 @@ impl Bandwidth {
         Bandwidth::of(sample.delivered.as_u64(), sample.interval)
     }
 
-    /// What it carries in `span` [B].
+    /// The data that it carries in `span` [B].
     #[inline]
     pub(super) fn carries(self, span: Span) -> u64 {
         let exact = (u128::from(self.0) * u128::from(span.as_nanos())) >> PLACES;

@@ -19,7 +19,7 @@ use varicap_units::{Bytes, JsonSchema, Rate, Span, Time};
 use super::bandwidth::{Bandwidth, Recent};
 use super::least::Least;
 use super::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, MOST_WINDOW, Shown, Start, Wants,
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, MOST_WINDOW, Quantity, Start, Wants,
 };
 
 /// Binary places of windows and of `1 / delta`.
@@ -155,7 +155,7 @@ impl Copa {
     fn observe(&mut self, ack: &AckSample, rtt: Span, round: u64) {
         let smoothed = ack.smoothed_rtt.unwrap_or(rtt);
         self.rtt_standing = self.standing.take(ack.now, rtt, Span::from_nanos(smoothed.as_nanos() / 2));
-        // What stands is of the last 10 s, too, unless no more than that was heard of.
+        // The standing RTT is of the last 10 s, too, unless nothing else was heard of.
         self.rtt_min = self.minimum.take(ack.now, rtt, MEMORY).min(self.rtt_standing);
         self.maximum.take(round, rtt);
         let most = self.maximum.largest().saturating_sub(self.rtt_min);
@@ -307,7 +307,7 @@ impl CongestionControl for Copa {
         Wants { every_ack: true, own_recovery: true, ..Wants::default() }
     }
 
-    fn shown(&self) -> &'static [Shown] {
+    fn shown(&self) -> &'static [Quantity] {
         SHOWN
     }
 
@@ -321,16 +321,16 @@ impl CongestionControl for Copa {
     }
 }
 
-/// What `show` shows, with the paper's names.
-const SHOWN: &[Shown] = &[
-    Shown { name: "copa_delta", unit: "1", description: "Copa's delta: what delay is worth." },
-    Shown { name: "copa_velocity", unit: "1", description: "Its velocity v." },
-    Shown {
+/// The quantities that `show` shows, with the paper's names.
+const SHOWN: &[Quantity] = &[
+    Quantity { name: "copa_delta", unit: "1", description: "Copa's delta: what delay is worth." },
+    Quantity { name: "copa_velocity", unit: "1", description: "Its velocity v." },
+    Quantity {
         name: "copa_competing",
         unit: "1",
         description: "Its mode: 1 where it competes with others that fill the buffer.",
     },
-    Shown { name: "copa_dq_s", unit: "s", description: "The queueing delay dq that it sees." },
+    Quantity { name: "copa_dq_s", unit: "s", description: "The queueing delay dq that it sees." },
 ];
 
 #[cfg(test)]
@@ -366,7 +366,7 @@ mod tests {
         copa: Copa,
         now: Time,
         delivered: u64,
-        /// What each acknowledgement shows to be lost \[B\].
+        /// The data that each acknowledgement shows to be lost \[B\].
         loses: u64,
     }
 

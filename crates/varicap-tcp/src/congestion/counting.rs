@@ -32,7 +32,7 @@ impl Limit {
         Limit { now: bytes, usual: bytes, after_timeout: bytes }
     }
 
-    /// What counts of `acked` bytes.
+    /// The part of `acked` bytes that counts.
     #[inline]
     pub(super) fn of(&self, acked: u64) -> u64 {
         acked.min(self.now)
@@ -53,7 +53,7 @@ impl Limit {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps {
     pub(super) window: u64,
-    /// What was acknowledged and has not yet opened the window.
+    /// Data that was acknowledged and has not yet opened the window.
     pub(super) credit: u64,
     pub(super) segment: u64,
 }

@@ -9,16 +9,13 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, JsonSchema, Span, Time};
 
 use super::counting::{Limit, segments, slow_start_in_segments};
-use super::cubic_linux::Linux;
-use super::hystart::{Exit, Hystart, Seen, Verdict};
+use super::cubic_linux::{Linux, MOST_HERTZ};
+use super::hystart::{Hystart, HystartAck, SlowStart, SlowStartExit};
 use super::reno::remembering;
 use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Start, kernels_own};
 
 /// Largest C, with which a window grows by a million segments in the first second beyond its plateau [MSS/s^3].
 const MOST_C: f64 = 1e6;
-/// Most ticks per second of a clock, which is what Linux may be built with at most.
-pub(super) const MOST_HERTZ: u32 = 1000;
-
 /// The constants of RFC 9438.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -111,7 +108,7 @@ pub struct Cubic {
     mss: u64,
     /// Most that one acknowledgement adds in slow start.
     limit: Limit,
-    /// What slow start does not need to reach ssthresh counts in congestion avoidance.
+    /// Acknowledged data beyond what slow start needs to reach ssthresh counts in congestion avoidance.
     spills: bool,
     /// The window [B], as the sender reads it.
     cwnd: u64,
@@ -132,14 +129,14 @@ pub struct Cubic {
     last_ack: Time,
     /// Whether the epoch starts at the plateau (after a timeout, or when slow start ended without a loss).
     at_plateau: bool,
-    /// What to restore if the last reduction was spurious.
+    /// The state to restore if the last reduction was spurious.
     undo: Option<Undo>,
-    exit: Exit,
+    exit: SlowStartExit,
     /// Congestion avoidance as Linux computes it.
     linux: Option<Linux>,
 }
 
-/// What RFC 9438 §4.9 restores after a spurious reduction.
+/// The state that RFC 9438 §4.9 restores after a spurious reduction.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     cwnd: u64,
@@ -172,7 +169,7 @@ impl Cubic {
             last_ack: Time::ZERO,
             at_plateau: true,
             undo: None,
-            exit: Exit::new(config.hystart),
+            exit: SlowStartExit::new(config.hystart),
             linux: (config.arithmetic == Arithmetic::Linux).then(|| Linux::new(config)),
         };
         cubic.set_bytes(start.initial_window.as_u64());
@@ -214,10 +211,10 @@ impl Cubic {
     fn slow_start(&mut self, ack: &AckSample) -> u64 {
         let acked = ack.newly_acked.as_u64();
         let unit = if self.linux.is_some() { self.mss } else { 1 };
-        match self.exit.on_ack(&Seen::of(ack, self.cwnd, self.mss, unit)) {
-            Verdict::Usual => self.open(self.limit.of(acked)),
-            Verdict::Open(bytes) => self.open(bytes),
-            Verdict::Leave => {
+        match self.exit.on_ack(&HystartAck::of(ack, self.cwnd, self.mss, unit)) {
+            SlowStart::Continue => self.open(self.limit.of(acked)),
+            SlowStart::Open(bytes) => self.open(bytes),
+            SlowStart::Exit => {
                 self.ssthresh = self.cwnd;
                 self.open(self.limit.of(acked))
             }
@@ -358,12 +355,6 @@ impl CongestionControl for Cubic {
                 }
                 self.set_bytes(self.mss);
             }
-        }
-    }
-
-    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
-        if limit.as_u64() < self.cwnd {
-            self.set_bytes(limit.as_u64());
         }
     }
 

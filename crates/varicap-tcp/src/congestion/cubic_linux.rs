@@ -11,7 +11,9 @@ use varicap_units::{Span, Time};
 
 use super::CubicConfig;
 use super::counting::Steps;
-use super::cubic::MOST_HERTZ;
+
+/// Most ticks per second of a clock, which is what Linux may be built with at most.
+pub(super) const MOST_HERTZ: u32 = 1000;
 
 /// A second in the units of K and of the time since the epoch began.
 const SECOND: u64 = 1 << 10;
@@ -242,7 +244,7 @@ mod tests {
     }
     #[test]
     fn the_plateau_is_reached_when_linux_reaches_it() {
-        // What `cubic_root` of Linux 6.12 returns for the default C and windows so far below the plateau.
+        // The values that `cubic_root` of Linux 6.12 returns for the default C and windows so far below the plateau.
         let reached = [1, 2, 3, 5, 8, 10, 15, 20, 30, 60, 100].map(|segments| time_of(segments, 410));
         assert_eq!(reached, [1388, 1750, 2003, 2375, 2777, 2991, 3426, 3770, 4316, 5436, 6451]);
         assert_eq!((0..64).map(cube_root).max(), Some(3));

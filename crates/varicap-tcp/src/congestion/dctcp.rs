@@ -9,8 +9,8 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, JsonSchema, Span, Time};
 
 use super::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Reno, RenoConfig, Shown, Start,
-    Wants,
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Quantity, Reno, RenoConfig,
+    Start, Wants,
 };
 
 /// DCTCP's average of marked data. Source: RFC 8257 §4.2.
@@ -80,7 +80,7 @@ impl MarkedShare {
         (self.acked, self.marked) = (0, 0);
     }
 
-    /// What is left of a `window` that falls because of marks: (1 - alpha / 2) of it, two segments at least [B].
+    /// The rest of a `window` that falls because of marks: (1 - alpha / 2) of it, two segments at least [B].
     pub fn reduced(&self, window: u64, mss: u64) -> u64 {
         ((window as f64 * (1.0 - self.alpha / 2.0)) as u64).max(2 * mss)
     }
@@ -153,10 +153,6 @@ impl CongestionControl for Dctcp {
         self.reno.set(self.reno.ssthresh.min(before));
     }
 
-    fn on_recovered(&mut self, now: Time, limit: Bytes) {
-        self.reno.on_recovered(now, limit);
-    }
-
     fn on_undo(&mut self, now: Time) {
         self.reno.on_undo(now);
     }
@@ -193,8 +189,8 @@ impl CongestionControl for Dctcp {
         Wants { every_ack: true, ecn: EcnNeed::EachByte, ..Wants::default() }
     }
 
-    fn shown(&self) -> &'static [Shown] {
-        &[Shown {
+    fn shown(&self) -> &'static [Quantity] {
+        &[Quantity {
             name: "dctcp_alpha",
             unit: "1",
             description: "DCTCP.Alpha: the share of its data that was marked.",

@@ -8,16 +8,16 @@ use std::collections::VecDeque;
 
 use varicap_units::{Bytes, Span, Time};
 
-use super::{AckSample, Arrived, Delivered, Loss, Progress, RateSample};
+use super::{Delivered, Loss, Progress, RateSample};
 use crate::segment::{MAX_SACK_BLOCKS, Segment};
 
-/// What a segment remembers of the time when it was sent last.
+/// The record of a segment from when it was sent last.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     /// End of its data [B].
     end: u64,
     at: Time,
-    /// What had been delivered then [B], and when that was known.
+    /// Data that had been delivered then [B], and when that was known.
     delivered: u64,
     delivered_at: Time,
     /// The instant at which the first segment of its flight left.
@@ -34,7 +34,7 @@ struct Sent {
 
 /// The state of the estimation.
 #[derive(Debug, Default)]
-pub(super) struct Delivery {
+pub(crate) struct Delivery {
     /// All segments in flight, in order of their bytes, without gaps.
     segments: VecDeque<Sent>,
     /// End of the last segment that was sent [B].
@@ -87,7 +87,7 @@ impl Delivery {
         }
     }
 
-    /// What is in flight of the bytes from `from` on leaves again, as `sent`.
+    /// The bytes in flight from `from` on leave again, as `sent`.
     #[cold]
     #[inline(never)]
     fn note_resent(&mut self, from: u64, sent: &Sent) {
@@ -131,24 +131,29 @@ impl Delivery {
         }
     }
 
-    /// An acknowledgement arrived: adds to `ack` how the flight fares and the sample that it gives.
-    pub(super) fn complete(&mut self, ack: &mut AckSample, arrived: &Arrived<'_>) {
-        let newest = self.take_delivered(arrived.segment);
-        ack.progress = Some(Progress {
-            in_flight: Bytes::new(arrived.in_flight),
+    /// An acknowledgement arrived at `now`, with which `delivered` bytes have been delivered. `flight` with what is remembered
+    /// of it, and the sample that it gives.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        flight: Progress,
+        delivered: Bytes,
+        least: Option<Span>,
+    ) -> (Progress, Option<RateSample>) {
+        let newest = self.take_delivered(segment);
+        let progress = Progress {
             lost: Bytes::new(self.lost),
-            cwnd_limited: arrived.cwnd_limited,
-            held: arrived.held,
-            is_selective: arrived.is_selective,
             newest: newest.map(|sent| Delivered {
                 prior_delivered: Bytes::new(sent.delivered),
                 in_flight: Bytes::new(sent.in_flight),
                 lost: Bytes::new(self.lost - sent.lost),
                 app_limited: sent.app_limited,
-                rtt: (!sent.is_resent).then(|| ack.now.since(sent.at)),
+                rtt: (!sent.is_resent).then(|| now.since(sent.at)),
             }),
-        });
-        ack.rate = self.measure(ack.now, newest, ack.delivered.as_u64(), ack.min_rtt);
+            ..flight
+        };
+        (progress, self.measure(now, newest, delivered.as_u64(), least))
     }
 
     /// After an acknowledgement of which `newest` is the segment that left last, `delivered` bytes have been delivered. The
@@ -266,19 +271,7 @@ mod tests {
         delivered: u64,
         least: Option<Span>,
     ) -> Option<RateSample> {
-        let mut ack = AckSample { delivered: Bytes::new(delivered), min_rtt: least, ..AckSample::at(now) };
-        delivery.complete(
-            &mut ack,
-            &Arrived {
-                segment,
-                sent: 0,
-                in_flight: 0,
-                cwnd_limited: false,
-                held: Span::ZERO,
-                is_selective: true,
-            },
-        );
-        ack.rate
+        delivery.on_ack(now, segment, Progress::default(), Bytes::new(delivered), least).1
     }
 
     #[test]

@@ -48,24 +48,26 @@ impl Part for PlusPlusConfig {
 }
 
 /// RTT samples by which a round is judged.
-const SAMPLES: u32 = 8;
+const N_RTT_SAMPLE: u32 = 8;
 /// Least and largest increase of the RTT that ends slow start.
-const INCREASE: (Span, Span) = (Span::from_millis(4), Span::from_millis(16));
+const MIN_RTT_THRESH: Span = Span::from_millis(4);
+const MAX_RTT_THRESH: Span = Span::from_millis(16);
 /// Linux: ACKs that are closer are of one train.
-const TRAIN: Span = Span::from_millis(2);
+const ACK_DELTA: Span = Span::from_millis(2);
 /// Linux: smaller windows are left alone [segments].
-const LOW_WINDOW: u64 = 16;
+const HYSTART_LOW_WINDOW: u64 = 16;
 /// Linux: what may be delayed on the way to and from the wire, 4 * 64 KiB, takes at most this.
-const AGGREGATION: (u64, Span) = (4 * 65_536, Span::from_millis(1));
+const AGGREGATION_BYTES: u64 = 4 * 65_536;
+const AGGREGATION_MOST: Span = Span::from_millis(1);
 /// RFC 9406 §4.3: L of a sender that does not pace [segments].
-const LIMIT: u32 = 8;
+const L: u32 = 8;
 /// RFC 9406: rounds of conservative slow start, and by how much slower it is.
 const CSS_ROUNDS: u32 = 5;
-const CSS_DIVISOR: u64 = 4;
+const CSS_GROWTH_DIVISOR: u64 = 4;
 
 /// An acknowledgement as the rules see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct HystartAck {
     pub(super) now: Time,
     pub(super) rtt: Option<Span>,
     /// All data delivered so far [B], and how much of it by this acknowledgement.
@@ -80,11 +82,11 @@ pub(super) struct Seen {
     pub(super) unit: u64,
 }
 
-impl Seen {
+impl HystartAck {
     /// The acknowledgement `ack` as a control with a window of `cwnd` sees it.
     #[inline]
-    pub(super) fn of(ack: &AckSample, cwnd: u64, mss: u64, unit: u64) -> Seen {
-        Seen {
+    pub(super) fn of(ack: &AckSample, cwnd: u64, mss: u64, unit: u64) -> HystartAck {
+        HystartAck {
             now: ack.now,
             rtt: ack.rtt,
             delivered: ack.delivered.as_u64(),
@@ -97,26 +99,35 @@ impl Seen {
     }
 }
 
-/// What slow start does about an acknowledgement.
+/// The reaction of slow start to an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum SlowStart {
     /// It goes on as usual.
-    Usual,
+    Continue,
     /// The window opens by this much [B].
     Open(u64),
     /// It has ended: ssthresh is the window.
-    Leave,
+    Exit,
 }
 
 /// The rules and their state.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exit {
+pub(super) struct SlowStartExit {
     rules: Rules,
     /// The round ends when so much has been delivered [B].
     round_end: u64,
     /// The least RTT of the round, and its samples.
-    least: Span,
-    samples: u32,
+    current_round_min_rtt: Span,
+    rtt_sample_count: u32,
+}
+
+/// Conservative slow start. Source: RFC 9406 §4.2.
+#[derive(Clone, Copy, Debug)]
+struct Css {
+    /// cssBaselineMinRtt.
+    baseline_min_rtt: Span,
+    /// Rounds that have ended in it.
+    round_count: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +139,7 @@ enum Rules {
         round_start: Time,
         last_ack: Time,
         /// Least RTT of the connection.
-        base: Span,
+        delay_min: Span,
         found: bool,
         /// Something paces (`sk_pacing_status`): a window then takes half of an RTT to leave, without a queue.
         paced: bool,
@@ -138,39 +149,39 @@ enum Rules {
         /// No limit was asked for: it is RFC 9406's.
         is_usual: bool,
         /// Least RTT of the last round.
-        last: Span,
-        /// Conservative slow start: its baseline, and rounds that have ended in it.
-        conservative: Option<(Span, u32)>,
+        last_round_min_rtt: Span,
+        /// Conservative slow start, if it is under way.
+        css: Option<Css>,
         /// Acknowledged data that has not yet opened the window [B].
-        rest: u64,
+        css_credit: u64,
     },
 }
 
-impl Exit {
+impl SlowStartExit {
     /// The rules of `choice`, if there are any.
-    pub(super) fn boxed(choice: Hystart) -> Option<Box<Exit>> {
-        (choice != Hystart::None).then(|| Box::new(Exit::new(choice)))
+    pub(super) fn boxed(choice: Hystart) -> Option<Box<SlowStartExit>> {
+        (choice != Hystart::None).then(|| Box::new(SlowStartExit::new(choice)))
     }
 
-    pub(super) fn new(choice: Hystart) -> Exit {
+    pub(super) fn new(choice: Hystart) -> SlowStartExit {
         let rules = match choice {
             Hystart::None => Rules::Off,
             Hystart::Linux => Rules::Linux {
                 round_start: Time::ZERO,
                 last_ack: Time::ZERO,
-                base: Span::MAX,
+                delay_min: Span::MAX,
                 found: false,
                 paced: false,
             },
             Hystart::PlusPlus(config) => Rules::PlusPlus {
-                limit: config.limit.unwrap_or(LIMIT).into(),
+                limit: config.limit.unwrap_or(L).into(),
                 is_usual: config.limit.is_none(),
-                last: Span::MAX,
-                conservative: None,
-                rest: 0,
+                last_round_min_rtt: Span::MAX,
+                css: None,
+                css_credit: 0,
             },
         };
-        Exit { rules, round_end: 0, least: Span::MAX, samples: 0 }
+        SlowStartExit { rules, round_end: 0, current_round_min_rtt: Span::MAX, rtt_sample_count: 0 }
     }
 
     /// Whether it wants to see the acknowledgements of slow start.
@@ -190,90 +201,94 @@ impl Exit {
 
     /// An acknowledgement in slow start.
     #[cold]
-    pub(super) fn on_ack(&mut self, seen: &Seen) -> Verdict {
+    pub(super) fn on_ack(&mut self, ack: &HystartAck) -> SlowStart {
         match self.rules {
-            Rules::Off | Rules::Linux { found: true, .. } => Verdict::Usual,
-            Rules::Linux { .. } => self.on_ack_linux(seen),
-            Rules::PlusPlus { .. } => self.on_ack_plus_plus(seen),
+            Rules::Off | Rules::Linux { found: true, .. } => SlowStart::Continue,
+            Rules::Linux { .. } => self.on_ack_linux(ack),
+            Rules::PlusPlus { .. } => self.on_ack_plus_plus(ack),
         }
     }
 
     /// Whether a round has ended, of what was sent before it began. Another one begins.
-    fn turn(&mut self, seen: &Seen, is_over: bool) -> bool {
+    fn start_round(&mut self, ack: &HystartAck, is_over: bool) -> bool {
         if is_over {
-            self.round_end = seen.delivered.saturating_sub(seen.acked) + seen.in_flight;
-            (self.least, self.samples) = (Span::MAX, 0);
+            self.round_end = ack.delivered.saturating_sub(ack.acked) + ack.in_flight;
+            (self.current_round_min_rtt, self.rtt_sample_count) = (Span::MAX, 0);
         }
         is_over
     }
 
-    fn on_ack_linux(&mut self, seen: &Seen) -> Verdict {
-        let Some(rtt) = seen.rtt else { return Verdict::Usual };
-        let is_over = seen.delivered > self.round_end;
-        let turns = self.turn(seen, is_over);
-        let Rules::Linux { round_start, last_ack, base, found, paced } = &mut self.rules else {
-            return Verdict::Usual;
+    fn on_ack_linux(&mut self, ack: &HystartAck) -> SlowStart {
+        let Some(rtt) = ack.rtt else { return SlowStart::Continue };
+        let is_over = ack.delivered > self.round_end;
+        let starts = self.start_round(ack, is_over);
+        let Rules::Linux { round_start, last_ack, delay_min, found, paced } = &mut self.rules else {
+            return SlowStart::Continue;
         };
-        if turns {
-            (*round_start, *last_ack) = (seen.now, seen.now);
+        if starts {
+            (*round_start, *last_ack) = (ack.now, ack.now);
         }
-        *base = rtt.min(*base);
-        if seen.cwnd < LOW_WINDOW * seen.mss {
-            return Verdict::Usual;
+        *delay_min = rtt.min(*delay_min);
+        if ack.cwnd < HYSTART_LOW_WINDOW * ack.mss {
+            return SlowStart::Continue;
         }
-        if seen.now.since(*last_ack) <= TRAIN {
-            *last_ack = seen.now;
+        if ack.now.since(*last_ack) <= ACK_DELTA {
+            *last_ack = ack.now;
             // Linux's estimate of the rate in slow start is two windows per RTT.
-            let nanos = u128::from(AGGREGATION.0) * u128::from(rtt.as_nanos()) / u128::from(2 * seen.cwnd);
-            let delay = AGGREGATION.1.min(Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
-            let threshold = *base + delay;
-            *found |= seen.now.since(*round_start) > if *paced { threshold } else { threshold / 2 };
+            let nanos = u128::from(AGGREGATION_BYTES) * u128::from(rtt.as_nanos()) / u128::from(2 * ack.cwnd);
+            let delay = AGGREGATION_MOST.min(Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
+            let threshold = *delay_min + delay;
+            *found |= ack.now.since(*round_start) > if *paced { threshold } else { threshold / 2 };
         }
-        self.least = self.least.min(rtt);
-        if self.samples < SAMPLES {
-            self.samples += 1;
+        self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
+        if self.rtt_sample_count < N_RTT_SAMPLE {
+            self.rtt_sample_count += 1;
         } else {
-            *found |= self.least > *base + increase(*base);
+            *found |= self.current_round_min_rtt > *delay_min + increase(*delay_min);
         }
-        if *found { Verdict::Leave } else { Verdict::Usual }
+        if *found { SlowStart::Exit } else { SlowStart::Continue }
     }
 
-    fn on_ack_plus_plus(&mut self, seen: &Seen) -> Verdict {
-        let (before, is_over) = (self.least, seen.delivered >= self.round_end);
-        let turns = self.turn(seen, is_over);
-        let Rules::PlusPlus { limit, last, conservative, rest, .. } = &mut self.rules else {
-            return Verdict::Usual;
+    fn on_ack_plus_plus(&mut self, ack: &HystartAck) -> SlowStart {
+        let (before, is_over) = (self.current_round_min_rtt, ack.delivered >= self.round_end);
+        let starts = self.start_round(ack, is_over);
+        let Rules::PlusPlus { limit, last_round_min_rtt, css, css_credit, .. } = &mut self.rules else {
+            return SlowStart::Continue;
         };
-        if turns {
-            *last = before;
-            if let Some((_, rounds)) = conservative {
-                *rounds += 1;
-                if *rounds >= CSS_ROUNDS {
+        if starts {
+            *last_round_min_rtt = before;
+            if let Some(css) = css {
+                css.round_count += 1;
+                if css.round_count >= CSS_ROUNDS {
                     self.rules = Rules::Off;
-                    return Verdict::Leave;
+                    return SlowStart::Exit;
                 }
             }
         }
-        if let Some(rtt) = seen.rtt {
-            self.least = self.least.min(rtt);
-            self.samples += 1;
+        if let Some(rtt) = ack.rtt {
+            self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
+            self.rtt_sample_count += 1;
         }
-        if self.samples >= SAMPLES {
-            *conservative = match *conservative {
-                None if *last < Span::MAX && self.least >= *last + increase(*last) => Some((self.least, 0)),
+        if self.rtt_sample_count >= N_RTT_SAMPLE {
+            *css = match *css {
+                None if *last_round_min_rtt < Span::MAX
+                    && self.current_round_min_rtt >= *last_round_min_rtt + increase(*last_round_min_rtt) =>
+                {
+                    Some(Css { baseline_min_rtt: self.current_round_min_rtt, round_count: 0 })
+                }
                 // The increase was no queue that stays.
-                Some((baseline, _)) if self.least < baseline => None,
+                Some(Css { baseline_min_rtt, .. }) if self.current_round_min_rtt < baseline_min_rtt => None,
                 as_before => as_before,
             };
         }
-        let counted = seen.acked.min(limit.saturating_mul(seen.mss));
-        if conservative.is_none() {
-            return Verdict::Open(counted);
+        let counted = ack.acked.min(limit.saturating_mul(ack.mss));
+        if css.is_none() {
+            return SlowStart::Open(counted);
         }
-        *rest += counted;
-        let opened = *rest / CSS_DIVISOR / seen.unit * seen.unit;
-        *rest -= opened * CSS_DIVISOR;
-        Verdict::Open(opened)
+        *css_credit += counted;
+        let opened = *css_credit / CSS_GROWTH_DIVISOR / ack.unit * ack.unit;
+        *css_credit -= opened * CSS_GROWTH_DIVISOR;
+        SlowStart::Open(opened)
     }
 
     /// A congestion event.
@@ -281,9 +296,12 @@ impl Exit {
         match (&mut self.rules, kind) {
             // RFC 9406 §4.3: for the initial slow start alone.
             (Rules::PlusPlus { .. }, _) => self.rules = Rules::Off,
-            (Rules::Linux { round_start, last_ack, base, found, .. }, CongestionKind::Timeout { .. }) => {
-                (*round_start, *last_ack, *base, *found) = (now, now, Span::MAX, false);
-                (self.least, self.samples) = (Span::MAX, 0);
+            (
+                Rules::Linux { round_start, last_ack, delay_min, found, .. },
+                CongestionKind::Timeout { .. },
+            ) => {
+                (*round_start, *last_ack, *delay_min, *found) = (now, now, Span::MAX, false);
+                (self.current_round_min_rtt, self.rtt_sample_count) = (Span::MAX, 0);
             }
             _ => {}
         }
@@ -291,6 +309,6 @@ impl Exit {
 }
 
 /// By how much the RTT must have grown over `base`.
-fn increase(base: Span) -> Span {
-    (base / 8).clamp(INCREASE.0, INCREASE.1)
+fn increase(delay_min: Span) -> Span {
+    (delay_min / 8).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }

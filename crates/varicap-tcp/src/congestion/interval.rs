@@ -1,4 +1,4 @@
-//! What happened to a connection in an interval, in units, and the same without units, as a policy observes it.
+//! The events of a connection in an interval, in units, and the same without units, as a policy observes it.
 
 use varicap_units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
 
@@ -11,7 +11,7 @@ pub struct Quantity {
     pub name: &'static str,
     /// Its unit; `1` for plain numbers.
     pub unit: &'static str,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence.
     pub description: &'static str,
 }
 
@@ -22,7 +22,7 @@ impl Quantity {
     }
 }
 
-/// What happened in an interval, which ended at `at`.
+/// The events in an interval, which ended at `at`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IntervalSample {
     /// Its end.
@@ -54,7 +54,7 @@ pub struct IntervalSample {
 }
 
 impl IntervalSample {
-    /// What [`IntervalSample::values`] holds, in this order.
+    /// The quantities in [`IntervalSample::values`], in this order.
     pub const QUANTITIES: [Quantity; 13] = [
         Quantity::new("at", "s", "The end of the interval."),
         Quantity::new("span", "s", "Its length."),
@@ -114,7 +114,7 @@ fn spans(part: Span, whole: Span) -> f64 {
 /// How many numbers describe an interval to a policy.
 pub const FEATURES: usize = 10;
 
-/// What describes an interval to a policy: plain numbers without units, so that they mean the same on paths of any rate
+/// The observation of an interval for a policy: plain numbers without units, so that they mean the same on paths of any rate
 /// and length.
 pub const OBSERVED: [Quantity; FEATURES] = [
     Quantity::new(

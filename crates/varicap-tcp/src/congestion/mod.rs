@@ -8,6 +8,8 @@ use varicap_units::{Bytes, Rate, Span, Stream, Time, Work};
 
 #[macro_use]
 mod registry;
+#[macro_use]
+mod model_based;
 mod bandwidth;
 mod counting;
 mod cubic_linux;
@@ -34,10 +36,10 @@ mod vegas;
 pub use hystart::{Hystart, PlusPlusConfig};
 pub use interval::{FEATURES, IntervalSample, OBSERVED, Quantity};
 pub use rules::*;
-pub(crate) use window::{Arrived, Says, Window};
+pub(crate) use window::{ControlState, Window};
 
 controls! {
-    reno: Reno(config: RenoConfig) inline = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";
+    reno: Reno(config: RenoConfig) = "reno", "Slow start and additive increase, multiplicative decrease. Source: RFC 5681.";
     cubic: Cubic(config: CubicConfig) = "cubic", "A cubic function of the time since the last loss. Source: RFC 9438.";
     ratcp: Ratcp(config: RatcpConfig) = "ratcp",
         "Rate adaptive: at most what the flow's `feedback` allows; Reno as long as it has advertised nothing. Source: [ratcp].";
@@ -61,7 +63,7 @@ controls! {
         "A learned policy: at the end of each interval it observes what happened, and moves the window or the pacing rate.";
 }
 
-/// What a congestion control learns from an acknowledgement.
+/// An acknowledgement, as a congestion control learns of it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// The instant at which it arrived.
@@ -179,24 +181,6 @@ pub struct Loss {
     pub app_limited: bool,
 }
 
-/// A quantity that a control shows to whoever watches it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// Its name in tables.
-    pub name: &'static str,
-    /// Its unit; `1` for plain numbers.
-    pub unit: &'static str,
-    /// What it means, in one sentence.
-    pub description: &'static str,
-}
-
-impl Shown {
-    /// A quantity of this name and unit, with what it means.
-    pub(super) const fn new(name: &'static str, unit: &'static str, description: &'static str) -> Shown {
-        Shown { name, unit, description }
-    }
-}
-
 /// How much a path delivered in what time. Source: draft-cheng-iccrg-delivery-rate-estimation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
@@ -227,7 +211,7 @@ impl RateSample {
     }
 }
 
-/// What a congestion control asks of its connection.
+/// The requests of a congestion control to its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Every packet is ECN-capable and acknowledged by itself, with its own mark, and an echo is no congestion event.
@@ -244,11 +228,11 @@ pub struct Wants {
     pub random: bool,
     /// It learns of every acknowledgement: of those in recovery, of those with an ECN echo, and of duplicates.
     pub every_ack: bool,
-    /// What it needs of ECN.
+    /// The ECN that it needs.
     pub ecn: EcnNeed,
 }
 
-/// What a congestion control needs of its connection's ECN.
+/// The ECN that a congestion control needs of its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnNeed {
     /// Nothing: ECN is as the connection is set.
@@ -316,7 +300,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_congestion(&mut self, event: &CongestionEvent);
     /// Recovery has ended. A window above `limit` would let out a burst (RFC 6582 §3.2 step 3, option 1);
     /// [`Bytes::MAX`] where the recovery has no such rule.
-    fn on_recovered(&mut self, _now: Time, _limit: Bytes) {}
+    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
+        self.cap(limit);
+    }
     /// The last reduction by a loss was spurious: the window and ssthresh are at least what they were before it.
     fn on_undo(&mut self, _now: Time) {}
     /// The network advertised a rate [b/s] ([abr], [ratcp]); an unlimited one: it advertises none any more.
@@ -347,7 +333,7 @@ pub trait CongestionControl: Debug + Send {
         false
     }
     /// The quantities that it shows to whoever watches; always the same.
-    fn shown(&self) -> &'static [Shown] {
+    fn shown(&self) -> &'static [Quantity] {
         &[]
     }
     /// Appends the values of what it shows: one for each, NaN where there is none.
@@ -362,7 +348,7 @@ pub trait CongestionControl: Debug + Send {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// What it asks of its connection; always the same.
+    /// Its requests to its connection; always the same.
     fn wants(&self) -> Wants {
         Wants::default()
     }
@@ -371,7 +357,7 @@ pub trait CongestionControl: Debug + Send {
 /// Largest window that a control computes with [B].
 const MOST_WINDOW: u64 = 1 << 40;
 
-/// What every congestion control starts from.
+/// The settings from which every congestion control starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Largest payload of a segment [B].
@@ -384,7 +370,7 @@ pub struct Start {
     pub initial_ssthresh: Bytes,
     /// How much of what an acknowledgement covers opens the window.
     pub counting: Counting,
-    /// What is rounded down to whole segments when the window falls.
+    /// The quantities that are rounded down to whole segments when the window falls.
     pub rounding: Rounding,
 }
 
@@ -396,7 +382,7 @@ impl Start {
 }
 
 impl Congestion {
-    /// What a control of this configuration asks of its connection; a custom one says so itself.
+    /// The requests of a control of this configuration to its connection; a custom one answers for itself.
     pub fn wants(&self) -> Wants {
         self.prototype().map_or(Wants::default(), |control| control.wants())
     }

@@ -31,7 +31,7 @@ const MOST_STEP: f64 = 4.0;
 const MOST_OF_DELIVERED: u64 = 8;
 const LEAST_CEILING: u64 = 64;
 
-/// What a policy moves.
+/// The quantity that a policy moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moves {
@@ -68,7 +68,7 @@ pub struct PolicyConfig {
     /// what each connection counts by itself: so many acknowledgements (`"4 acks"`), or round trips of data (`"1 rtt"`); it
     /// acts at the instant of the last of them, after what that let go. Default: 10 ms.
     pub interval: Cadence,
-    /// What it moves. Default: the window.
+    /// The quantity that it moves. Default: the window.
     pub moves: Moves,
     /// Doublings of the window or rate by an action of 1: an action a multiplies it by 2 to the step a. Default: 0.25.
     pub step: f64,
@@ -147,7 +147,7 @@ pub struct Policy {
     mss: u64,
     /// The window [B].
     cwnd: u64,
-    /// What it was before the last timeout [B]; zero: nothing to restore.
+    /// The window before the last timeout [B]; zero: nothing to restore.
     prior: u64,
     rate: Option<Rate>,
     /// The window is at most this, whatever the policy wants [B].
@@ -159,9 +159,9 @@ pub struct Policy {
     began: Time,
     delivered: u64,
     interval: Interval,
-    /// What the last intervals were like, the last one first.
+    /// The observations of the last intervals, the last one first.
     observation: Vec<f32>,
-    /// Who decides; nobody where actions come from an environment.
+    /// The decider; none where actions come from an environment.
     decider: Option<Box<dyn Decide>>,
 }
 
@@ -248,7 +248,7 @@ impl Policy {
     /// Moves the window and the rate by `action`, after `sample`.
     pub(crate) fn act(&mut self, action: &[f32; MOST_ACTIONS], sample: &IntervalSample) {
         let [first, second] = action.map(|value| f64::from(value.clamp(-1.0, 1.0)));
-        // What is no number moves nothing.
+        // An action that is no number moves nothing.
         let [first, second] = [first, second].map(|value| if value.is_nan() { 0.0 } else { value });
         let factor = libm::exp2(self.step * first);
         match self.moves {
@@ -292,7 +292,7 @@ fn rate_of(bps: f64) -> Rate {
     Rate::from_bps((bps + 0.5).clamp(1.0, 1e15) as u64)
 }
 
-/// What `rate` carries in `span` [B].
+/// The data that `rate` carries in `span` [B].
 fn bytes_in(rate: Rate, span: Span) -> u64 {
     let bits = (rate * span).as_nanobits() / u128::from(NANOS_PER_SEC);
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(policy.cwnd(), Bytes::new(20 * MSS));
         policy.act(&[-0.5, 0.0], &sample);
         assert_eq!(policy.cwnd(), Bytes::new(14_142));
-        // What lies outside counts as the nearest, and what is no number as nothing.
+        // A value outside the range counts as the nearest in it, and one that is no number as nothing.
         policy.act(&[-9.0, 0.0], &sample);
         assert_eq!(policy.cwnd(), Bytes::new(7071));
         policy.act(&[f32::NAN, 0.0], &sample);

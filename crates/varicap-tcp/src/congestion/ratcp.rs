@@ -210,13 +210,6 @@ impl CongestionControl for Ratcp {
         }
     }
 
-    fn on_recovered(&mut self, now: Time, limit: Bytes) {
-        // The rate says how large the window may be: RFC 6582's option 2, where `max_burst` guards against bursts.
-        if !self.knows_rate() {
-            self.reno.on_recovered(now, limit);
-        }
-    }
-
     fn on_undo(&mut self, now: Time) {
         self.reno.on_undo(now);
         self.clip();
@@ -230,7 +223,8 @@ impl CongestionControl for Ratcp {
     }
 
     fn cap(&mut self, most: Bytes) {
-        // A window that a rate allows was not found by sending.
+        // A window that a rate allows was not found by sending; and the rate says how large it may be after recovery: RFC 6582's
+        // option 2, where `max_burst` guards against bursts.
         if !self.knows_rate() {
             self.reno.cap(most);
         }

@@ -164,11 +164,6 @@ impl CongestionControl for RateAdaptiveWindow {
         self.rules_mut().on_congestion(&CongestionEvent { in_flight, ..*event });
     }
 
-    fn on_recovered(&mut self, now: Time, limit: Bytes) {
-        let limit = limit.saturating_sub(self.reserved());
-        self.rules_mut().on_recovered(now, limit);
-    }
-
     fn on_undo(&mut self, now: Time) {
         self.rules_mut().on_undo(now);
     }
@@ -202,7 +197,7 @@ impl CongestionControl for RateAdaptiveWindow {
     }
 
     fn on_unused(&mut self, window: Bytes) {
-        // What is reserved remains, used or not.
+        // The reserved part remains, used or not.
         let window = window.saturating_sub(self.reserved());
         self.rules_mut().on_unused(window);
     }

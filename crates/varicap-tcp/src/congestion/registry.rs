@@ -1,4 +1,4 @@
-//! What a line in the registry of congestion controls stands for.
+//! The registry of congestion controls, and how its lines read.
 
 /// The registry of congestion controls, from which come the choice in a scenario file ([`Congestion`]), the control of
 /// a sender ([`Controller`]), its constructor and its static dispatch. A line is
@@ -10,12 +10,10 @@
 ///
 /// where the module's file holds the settings with their [`Part`](varicap_units::part::Part), and the control with its
 /// `new(&Settings, &Start)`. A control in brackets has no settings: a unit struct answers for it, and its constructor
-/// is `new(&Start)`. A control that is marked `inline` learns of new data without a call; rounds are not counted for
-/// it, and it must want nothing. Reno is: with the whole sample and a call, the example `loopback` takes 686
-/// instructions a packet, not 585. It alone is part of its sender: of others, the largest would say how large each is.
+/// is `new(&Start)`. Each is in a box: else every sender would be as large as the largest control makes it.
 macro_rules! controls {
     ($(
-        $module:ident: $Control:ident $( ($config:ident: $Config:ident) )? $( [$Unit:ident] )? $( $inline:ident )?
+        $module:ident: $Control:ident $( ($config:ident: $Config:ident) )? $( [$Unit:ident] )?
             = $name:literal, $doc:literal;
     )+) => {
         $( pub use $module::*; )+
@@ -38,7 +36,7 @@ macro_rules! controls {
         /// The congestion control of a sender: the built-in ones dispatch statically, extensions through a box.
         #[derive(Debug)]
         pub enum Controller {
-            $( #[doc = $doc] $Control(kept!($( $inline )? $Control)), )+
+            $( #[doc = $doc] $Control(Box<$Control>), )+
             /// An extension, from another crate or from Python.
             Boxed(Box<dyn CongestionControl>),
         }
@@ -52,7 +50,7 @@ macro_rules! controls {
             pub fn new(choice: &Congestion, start: &Start) -> Controller {
                 match choice {
                     $( Congestion::$Control $( ($config) )? => {
-                        Controller::$Control($Control::new($( $config, )? start).into())
+                        Controller::$Control(Box::new($Control::new($( $config, )? start)))
                     } )+
                     Congestion::Custom(name) => {
                         panic!("the congestion control {name:?} must be handed over in a box")
@@ -62,47 +60,7 @@ macro_rules! controls {
             }
         }
 
-        impl Controller {
-            /// Whether the control is to learn of new data in line.
-            #[inline]
-            pub(crate) fn is_in_line(&self) -> bool {
-                match self {
-                    $( $( Controller::$Control(_) => in_line!($inline, true), )? )+
-                    _ => false,
-                }
-            }
-
-            /// The control, if it is to learn of new data in line.
-            #[inline]
-            pub(crate) fn in_line(&mut self) -> Option<&mut impl CongestionControl> {
-                match self {
-                    $( $( Controller::$Control(control) => in_line!($inline, control), )? )+
-                    _ => None,
-                }
-            }
-        }
-
         dispatch!(($( $Control )+ Boxed));
-    };
-}
-
-/// How a sender keeps a control: by itself if its line is marked `inline`, else in a box.
-macro_rules! kept {
-    (inline $Control:ident) => {
-        $Control
-    };
-    ($Control:ident) => {
-        Box<$Control>
-    };
-}
-
-/// The control of a line that is marked `inline`; of one line at most.
-macro_rules! in_line {
-    (inline, true) => {
-        true
-    };
-    (inline, $control:ident) => {
-        Some($control)
     };
 }
 
@@ -115,10 +73,10 @@ macro_rules! on {
     };
 }
 
-/// What a control says.
-macro_rules! says {
+/// The state of a control.
+macro_rules! state {
     ($control:ident) => {
-        Says {
+        ControlState {
             cwnd: $control.cwnd(),
             ssthresh: $control.ssthresh(),
             pacing_rate: $control.pacing_rate(),
@@ -131,15 +89,15 @@ macro_rules! says {
 macro_rules! dispatch {
     ($controls:tt) => {
         impl Controller {
-            /// What it says now.
-            pub(crate) fn says(&self) -> Says {
-                on!($controls, self, control => says!(control))
+            /// Its state now.
+            pub(crate) fn state(&self) -> ControlState {
+                on!($controls, self, control => state!(control))
             }
-            /// Informs it of an acknowledgement; what it says then.
-            pub(crate) fn hear(&mut self, ack: &AckSample) -> Says {
+            /// Informs it of an acknowledgement, and writes what its state is then. One dispatch serves both.
+            pub(crate) fn on_ack_then_state(&mut self, ack: &AckSample, state: &mut ControlState) {
                 on!($controls, self, control => {
                     control.on_ack(ack);
-                    says!(control)
+                    *state = state!(control);
                 })
             }
         }
@@ -198,7 +156,7 @@ macro_rules! dispatch {
             fn is_holding_back(&self) -> bool {
                 on!($controls, self, control => control.is_holding_back())
             }
-            fn shown(&self) -> &'static [Shown] {
+            fn shown(&self) -> &'static [Quantity] {
                 on!($controls, self, control => control.shown())
             }
             fn show(&self, values: &mut Vec<f64>) {

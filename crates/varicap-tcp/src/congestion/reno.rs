@@ -5,7 +5,7 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, JsonSchema, Time};
 
 use super::counting::{Limit, Steps, segments, slow_start_in_segments};
-use super::hystart::{Exit, Hystart, Seen, Verdict};
+use super::hystart::{Hystart, HystartAck, SlowStart, SlowStartExit};
 use super::{
     AckSample, CongestionControl, CongestionEvent, CongestionKind, Counting, Rounding, Start, kernels_own,
 };
@@ -75,10 +75,10 @@ pub struct Reno {
     in_segments: bool,
     /// Congestion avoidance is not the usual one: either of the two above.
     is_special: bool,
-    /// What to restore if the last reduction was spurious.
+    /// The state to restore if the last reduction was spurious.
     pub(super) prior: Prior,
     /// In a box, since few have rules for it, and there may be 100,000 of them.
-    exit: Option<Box<Exit>>,
+    exit: Option<Box<SlowStartExit>>,
 }
 
 /// A window and a threshold before a reduction [B]; zero: nothing to restore.
@@ -89,7 +89,7 @@ pub(super) struct Prior {
 }
 
 impl Prior {
-    /// What undoing a reduction from `cwnd` restores. A window in congestion avoidance keeps three quarters of itself
+    /// The state that undoing a reduction from `cwnd` restores. A window in congestion avoidance keeps three quarters of itself
     /// as its threshold, as in Linux.
     pub(super) fn of(cwnd: u64, ssthresh: u64) -> Prior {
         Prior { cwnd, ssthresh: remembering(cwnd, ssthresh) }
@@ -128,7 +128,7 @@ impl Reno {
             in_segments,
             is_special: per_ack || in_segments,
             prior: Prior::default(),
-            exit: Exit::boxed(config.hystart),
+            exit: SlowStartExit::boxed(config.hystart),
         };
         reno.set(start.initial_window.as_u64());
         reno
@@ -181,18 +181,18 @@ impl Reno {
     /// Slow start that may end before ssthresh. What is left for congestion avoidance [B]. The sample comes in parts, so
     /// that it need not be gathered for a window that is not in slow start.
     #[cold]
-    fn slow_start_with_exit(&mut self, seen: Seen) -> u64 {
-        let verdict = self.exit.as_mut().map_or(Verdict::Usual, |exit| exit.on_ack(&seen));
-        match verdict {
-            Verdict::Usual => self.slow_start(seen.acked),
-            Verdict::Open(bytes) if self.in_segments => self.slow_start_in_segments(bytes),
-            Verdict::Open(bytes) => {
+    fn slow_start_with_exit(&mut self, ack: HystartAck) -> u64 {
+        let outcome = self.exit.as_mut().map_or(SlowStart::Continue, |exit| exit.on_ack(&ack));
+        match outcome {
+            SlowStart::Continue => self.slow_start(ack.acked),
+            SlowStart::Open(bytes) if self.in_segments => self.slow_start_in_segments(bytes),
+            SlowStart::Open(bytes) => {
                 self.open_to_ssthresh(bytes);
                 0
             }
-            Verdict::Leave => {
+            SlowStart::Exit => {
                 self.ssthresh = self.cwnd;
-                self.slow_start(seen.acked)
+                self.slow_start(ack.acked)
             }
         }
     }
@@ -264,7 +264,7 @@ impl CongestionControl for Reno {
         if self.cwnd < self.ssthresh || self.at_ssthresh && self.cwnd == self.ssthresh {
             acked = if self.exit.as_ref().is_some_and(|exit| exit.is_on()) {
                 let unit = if self.in_segments { self.mss } else { 1 };
-                self.slow_start_with_exit(Seen::of(ack, self.cwnd, self.mss, unit))
+                self.slow_start_with_exit(HystartAck::of(ack, self.cwnd, self.mss, unit))
             } else {
                 self.slow_start(acked)
             };
@@ -306,12 +306,6 @@ impl CongestionControl for Reno {
                 self.slow_start_limit.on_timeout();
                 self.set(self.mss);
             }
-        }
-    }
-
-    fn on_recovered(&mut self, _now: Time, limit: Bytes) {
-        if limit.as_u64() < self.cwnd {
-            self.set(limit.as_u64());
         }
     }
 

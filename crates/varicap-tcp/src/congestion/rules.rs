@@ -17,7 +17,7 @@ pub enum Halving {
     OfferedWindow,
 }
 
-/// What is rounded down to whole segments when the window falls; ssthresh is at least two.
+/// The quantities that are rounded down to whole segments when the window falls; ssthresh is at least two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
@@ -95,7 +95,7 @@ pub enum GrowWhen {
     Always,
 }
 
-/// What becomes of a window that is not used.
+/// The fate of a window that is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validation {

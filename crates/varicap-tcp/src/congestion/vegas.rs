@@ -140,10 +140,6 @@ impl CongestionControl for Vegas {
         (self.least, self.samples) = (Span::MAX, 0);
     }
 
-    fn on_recovered(&mut self, now: Time, limit: Bytes) {
-        self.reno.on_recovered(now, limit);
-    }
-
     fn on_undo(&mut self, now: Time) {
         self.reno.on_undo(now);
         (self.least, self.samples) = (Span::MAX, 0);

@@ -6,49 +6,27 @@ use varicap_units::{Bytes, Rate, Span, Time};
 
 use super::delivery::Delivery;
 use super::{AckSample, CongestionControl, Controller, EcnNeed, RateSample};
-use crate::segment::Segment;
 
-/// What counting rounds and delivery rates needs of an acknowledgement.
+/// The state of a control, as far as its sender reads it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived<'a> {
-    /// The acknowledgement.
-    pub(crate) segment: &'a Segment,
-    /// End of what was ever sent [B].
-    pub(crate) sent: u64,
-    /// Data in flight after it [B].
-    pub(crate) in_flight: u64,
-    /// Whether cwnd was used up at some time in the last round trip.
-    pub(crate) cwnd_limited: bool,
-    /// How long pacing holds the next segment back.
-    pub(crate) held: Span,
-    /// Whether the receiver says what it holds out of order.
-    pub(crate) is_selective: bool,
-}
-
-/// What a control says of itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Says {
+pub(crate) struct ControlState {
+    /// Congestion window [B].
     pub(super) cwnd: Bytes,
+    /// Slow start threshold, if it has one [B].
     pub(super) ssthresh: Option<Bytes>,
+    /// The rate at which to pace, if it has one [b/s].
     pub(super) pacing_rate: Option<Rate>,
+    /// Whether it holds back what the path could carry.
     pub(super) is_holding_back: bool,
 }
 
-/// The congestion control, and what it said last: the fast path reads it from here.
+/// The congestion control, and its state after it was last informed of anything: the sender reads that from here.
 #[derive(Debug)]
 pub(crate) struct Window {
     control: Controller,
-    /// It learns of new data in line, and says its threshold itself.
-    is_in_line: bool,
-    is_holding_back: bool,
-    /// Whether it has a rate at which to pace, and that [b/s].
-    has_rate: bool,
-    rate: Rate,
-    /// Its threshold, or 0 [B].
-    ssthresh: u64,
-    cwnd: u64,
-    /// The window while it falls, whatever the control says [B].
-    falling: Option<NonZeroU64>,
+    state: ControlState,
+    /// The window of a recovery that reduces it proportionally, in place of the control's (RFC 9937) [B].
+    prr_cwnd: Option<NonZeroU64>,
     paces: bool,
     /// Segments are spaced out even if the control does not ask for it.
     always_paces: bool,
@@ -68,14 +46,9 @@ impl Window {
     pub(crate) fn new(control: Controller, always_paces: bool) -> Window {
         let wants = control.wants();
         let mut window = Window {
-            is_in_line: control.is_in_line(),
+            state: control.state(),
             control,
-            is_holding_back: false,
-            has_rate: false,
-            rate: Rate::UNLIMITED,
-            ssthresh: 0,
-            cwnd: 0,
-            falling: None,
+            prr_cwnd: None,
             paces: false,
             always_paces,
             cap: Rate::UNLIMITED,
@@ -85,7 +58,7 @@ impl Window {
             round_end: 0,
             delivery: wants.rate_samples.then(Box::default),
         };
-        window.update();
+        window.refresh();
         window.tell_if_paced();
         window
     }
@@ -105,14 +78,13 @@ impl Window {
     /// Congestion window [B].
     #[inline]
     pub(crate) fn cwnd(&self) -> u64 {
-        self.cwnd
+        self.prr_cwnd.map_or(self.state.cwnd.as_u64(), NonZeroU64::get)
     }
 
     /// Whether the control is below its slow start threshold, if it has one.
     #[inline]
     pub(crate) fn is_in_slow_start(&self) -> bool {
-        let in_line = || self.control.ssthresh().map_or(0, Bytes::as_u64);
-        self.cwnd < if self.is_in_line { in_line() } else { self.ssthresh }
+        self.state.ssthresh.is_some_and(|ssthresh| self.cwnd() < ssthresh.as_u64())
     }
 
     /// Whether segments are spaced out, at a rate of the control or otherwise.
@@ -124,7 +96,7 @@ impl Window {
     /// The control's own rate at which to pace, if it has one, no more than the cap [b/s].
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        if self.has_rate { Some(self.rate.min(self.cap)) } else { None }
+        self.state.pacing_rate.map(|rate| rate.min(self.cap))
     }
 
     /// The rate that no pace exceeds, if there is one [b/s].
@@ -137,26 +109,9 @@ impl Window {
     pub(crate) fn cap_at(&mut self, rate: Rate) {
         let was_paced = self.paces;
         self.cap = rate;
-        self.update();
+        self.refresh();
         if !was_paced {
             self.tell_if_paced();
-        }
-    }
-
-    /// New data was acknowledged in the fast path.
-    #[inline]
-    pub(crate) fn on_new_data<'a>(&mut self, news: impl FnOnce() -> (AckSample, Arrived<'a>)) {
-        match self.control.in_line() {
-            Some(control) => {
-                control.on_ack(&news().0);
-                debug_assert!(self.falling.is_none(), "the fast path while the window falls");
-                self.cwnd = control.cwnd().as_u64();
-            }
-            None => {
-                let (ack, arrived) = news();
-                self.count_round(arrived.segment.ack, arrived.sent);
-                self.on_ack(ack, arrived, true);
-            }
         }
     }
 
@@ -171,34 +126,41 @@ impl Window {
 
     /// Whether anything learns of an acknowledgement that `counts`, or does not.
     #[inline]
-    pub(crate) fn hears(&self, counts: bool) -> bool {
+    pub(crate) fn takes_sample(&self, counts: bool) -> bool {
         counts || self.every_ack || self.delivery.is_some()
+    }
+
+    /// Number of the round trip.
+    #[inline]
+    pub(crate) fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// The delivery rates, if they are measured.
+    #[inline]
+    pub(crate) fn delivery_mut(&mut self) -> Option<&mut Delivery> {
+        self.delivery.as_deref_mut()
     }
 
     /// An acknowledgement arrived, and what it calls for has not been done yet: [`Window::on_ack`] follows.
     #[inline]
-    pub(crate) fn in_ack_event(&mut self, ack: AckSample) {
+    pub(crate) fn in_ack_event(&mut self, ack: &AckSample) {
         if self.counts_marks {
-            self.control.in_ack_event(&AckSample { round: self.round, ..ack });
+            self.control.in_ack_event(ack);
         }
     }
 
-    /// An acknowledgement arrived. It `counts` if it may open the window of an ordinary control.
-    #[inline(never)]
-    pub(crate) fn on_ack(&mut self, mut ack: AckSample, arrived: Arrived<'_>, counts: bool) {
-        ack.round = self.round;
-        ack.may_open = counts;
-        if let Some(delivery) = &mut self.delivery {
-            delivery.complete(&mut ack, &arrived);
-        }
-        if counts || self.every_ack {
-            let said = self.control.hear(&ack);
-            self.follow(&said);
+    /// An acknowledgement arrived.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, ack: &AckSample) {
+        if ack.may_open || self.every_ack {
+            self.control.on_ack_then_state(ack, &mut self.state);
+            self.note_state();
         }
         if let Some(delivery) = &mut self.delivery
-            && self.is_holding_back
+            && self.state.is_holding_back
         {
-            delivery.on_gap(arrived.in_flight);
+            delivery.on_gap(ack.progress.map_or(0, |progress| progress.in_flight.as_u64()));
         }
     }
 
@@ -217,7 +179,7 @@ impl Window {
         if self.delivery.as_ref().is_some_and(|delivery| delivery.is_limited()) {
             self.control.on_restart(now);
         }
-        self.update();
+        self.refresh();
     }
 
     /// The bytes of `data` were found to be lost.
@@ -226,7 +188,7 @@ impl Window {
         if let Some(delivery) = &mut self.delivery {
             let control = &mut self.control;
             delivery.on_lost(data, |loss| control.on_lost(now, loss));
-            self.update();
+            self.refresh();
         }
     }
 
@@ -235,9 +197,7 @@ impl Window {
         if self.delivery.is_some() {
             return self;
         }
-        // In a box it learns of new data as others do, with the whole sample.
-        let control = Controller::Boxed(Box::new(self.control));
-        Window { control, is_in_line: false, delivery: Some(Box::default()), ..self }
+        Window { delivery: Some(Box::default()), ..self }
     }
 
     /// Whether delivery rates are measured.
@@ -262,29 +222,24 @@ impl Window {
     #[inline(never)]
     pub(crate) fn change(&mut self, inform: impl FnOnce(&mut Controller)) {
         inform(&mut self.control);
-        self.update();
+        self.refresh();
     }
 
-    /// Sets the window while it falls; none: it is the control's again [B].
-    pub(crate) fn fall_to(&mut self, window: Option<u64>) {
-        self.falling = window.and_then(NonZeroU64::new);
-        self.cwnd = window.unwrap_or_else(|| self.control.cwnd().as_u64());
+    /// Sets the window of a recovery that reduces it proportionally; none: it is the control's again [B].
+    pub(crate) fn set_prr_cwnd(&mut self, window: Option<u64>) {
+        self.prr_cwnd = window.and_then(NonZeroU64::new);
+        self.refresh();
     }
 
-    fn update(&mut self) {
-        let said = self.control.says();
-        self.follow(&said);
+    /// The control was informed of something.
+    fn refresh(&mut self) {
+        self.state = self.control.state();
+        self.note_state();
     }
 
-    /// Follows what the control has just said.
     #[inline]
-    fn follow(&mut self, said: &Says) {
-        debug_assert!(said.cwnd > Bytes::ZERO, "a window of nothing never opens again");
-        self.cwnd = self.falling.map_or(said.cwnd.as_u64(), NonZeroU64::get);
-        self.ssthresh = said.ssthresh.map_or(0, Bytes::as_u64);
-        self.is_holding_back = said.is_holding_back;
-        self.has_rate = said.pacing_rate.is_some();
-        self.rate = said.pacing_rate.unwrap_or(Rate::UNLIMITED);
-        self.paces = self.always_paces || !self.cap.is_unlimited() || self.has_rate;
+    fn note_state(&mut self) {
+        debug_assert!(self.state.cwnd > Bytes::ZERO, "a window of nothing never opens again");
+        self.paces = self.always_paces || !self.cap.is_unlimited() || self.state.pacing_rate.is_some();
     }
 }

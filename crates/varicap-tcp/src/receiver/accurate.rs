@@ -1,4 +1,4 @@
-//! What a receiver counts of ECN's marks, and how it reports that. Source: RFC 9768.
+//! The counters of ECN's marks in a receiver, and how it reports them. Source: RFC 9768.
 
 use super::Receiver;
 use crate::ecn::{AccurateEcn, EcnMode};
@@ -93,7 +93,7 @@ impl Accurate {
 }
 
 impl Receiver {
-    /// What has been counted in AccECN mode: packets that arrived with CE (r.cep), and the payload that arrived as ECT(0), as
+    /// The counters in AccECN mode: packets that arrived with CE (r.cep), and the payload that arrived as ECT(0), as
     /// CE and as ECT(1) (r.e0b, r.ceb and r.e1b) [B].
     pub fn ecn_counts(&self) -> Option<(u32, [u32; 3])> {
         self.accurate

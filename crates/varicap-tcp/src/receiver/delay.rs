@@ -1,4 +1,4 @@
-//! What Linux does beyond counting segments and waiting for a fixed time. Source: `tcp_event_data_recv`,
+//! Linux's delays of acknowledgements, beyond counting segments and waiting for a fixed time. Source: `tcp_event_data_recv`,
 //! `__tcp_ack_snd_check` and `tcp_data_queue` in Linux's net/ipv4/tcp_input.c, `tcp_send_delayed_ack` and `tcp_event_ack_sent`
 //! in tcp_output.c, `tcp_delack_timer_handler` in tcp_timer.c, `__tcp_cleanup_rbuf` in tcp.c.
 
@@ -364,7 +364,7 @@ impl Delay {
         self.whole_up(self.rtt.map_or(FIRST_RTO, |rtt| rtt + (rtt * 2).max(LEAST_DEVIATION)))
     }
 
-    /// What the clock shows at `now`.
+    /// The instant that the clock shows at `now`.
     #[inline]
     fn on_clock(&self, now: Time) -> Time {
         self.tick.map_or(now, |tick| Time::from_nanos(tick.whole(now.as_nanos()) * tick.step))

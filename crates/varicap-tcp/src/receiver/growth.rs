@@ -21,12 +21,12 @@ const BUFFER: (u64, u64) = (131_072, 33_554_432);
 const BUFFER_BEFORE: u64 = 6_291_456;
 /// Segments by which a window is enlarged beyond what was read, before Linux 6.16.
 const CUSHION: u64 = 16;
-/// What a clock of timestamps shows (TCP_TS_HZ), and the clock of TCP [ns].
+/// The ticks of the clock of timestamps (TCP_TS_HZ), and the clock of TCP [ns].
 const TIMESTAMP: u64 = 1_000_000;
 const MICROSECOND: u64 = 1000;
 /// Memory that a segment takes in a queue beyond its payload [B].
 const OVERHEAD: u64 = 856;
-/// What a segment that joins the one before it saves of that: the buffer's description. Source: `skb_try_coalesce` [B].
+/// The part of that which a segment saves that joins the one before it: the buffer's description. Source: `skb_try_coalesce` [B].
 const JOINED: u64 = 256;
 /// How many segments are joined at most (MAX_SKB_FRAGS, and the first).
 const MOST_JOINED: u64 = 18;
@@ -44,11 +44,11 @@ pub(super) struct Growth {
     window: u64,
     /// Whether there is room for it to grow, as far as nothing waits out of order.
     grows: bool,
-    /// What the buffer has room for (window_clamp), and the most it may ever have [B].
+    /// The room of the buffer (window_clamp), and the most it may ever have [B].
     room: u64,
     most: u64,
     mss: u64,
-    /// What was read in a round trip (rcvq_space.space) [B], and where and when the current one began.
+    /// Data that was read in a round trip (rcvq_space.space) [B], and where and when the current one began.
     read: u64,
     began: (u64, Time),
     /// The round-trip time (rcv_rtt_est); the longest span: none was measured.
@@ -203,14 +203,14 @@ impl Growth {
     }
 }
 
-/// What a block of `bytes` that waits out of order takes of the window: segments that follow each other are joined.
+/// The share of the window that a block of `bytes` takes which waits out of order: segments that follow each other are joined.
 fn room_of(bytes: u64, mss: u64) -> u64 {
     let segments = bytes.div_ceil(mss);
     let joined = segments - segments.div_ceil(MOST_JOINED);
     window_of(bytes + segments * OVERHEAD - joined * JOINED, mss)
 }
 
-/// What all that waits out of order takes of the window.
+/// The share of the window that all data takes which waits out of order.
 fn taken(held: &VecDeque<(u64, u64)>, mss: u64) -> u64 {
     held.iter().map(|&(from, to)| room_of(to - from, mss)).sum()
 }

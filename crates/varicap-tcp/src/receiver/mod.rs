@@ -26,7 +26,7 @@ const UNUSUAL: Flags = Flags::SYN.with(Flags::FIN).with(Flags::CE).with(Flags::C
 /// The receiving half of a connection. Push one segment, then poll until `None`: segments that are pushed
 /// together would share an acknowledgement.
 ///
-/// What most segments read lies together, and first, as in a [`Sender`](crate::Sender).
+/// The fields that most segments read lie together, and first, as in a [`Sender`](crate::Sender).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -51,7 +51,7 @@ pub struct Receiver {
     next: u64,
     /// Acknowledgement number last sent (RFC 7323's Last.ACK.sent) [B].
     last_ack: u64,
-    /// What the next acknowledgement echoes (RFC 7323's TS.Recent).
+    /// The timestamp that the next acknowledgement echoes (RFC 7323's TS.Recent).
     echo: Time,
     /// Right edge of the window last advertised [B].
     edge: u64,
@@ -60,9 +60,9 @@ pub struct Receiver {
     ack_every: u32,
     /// Out-of-order data: sorted, disjoint, not touching `[start, end)` [B].
     held: VecDeque<(u64, u64)>,
-    /// What it does beyond waiting for a fixed time.
+    /// Its delays of acknowledgements beyond waiting for a fixed time.
     delay: Option<Box<Delay>>,
-    /// What it counts in AccECN mode (RFC 9768).
+    /// Its counters in AccECN mode (RFC 9768).
     accurate: Option<Box<Accurate>>,
     /// How the two directions end, once one does.
     closing: Option<Box<Closing>>,
@@ -188,7 +188,7 @@ impl Receiver {
         &self.buffer
     }
 
-    /// What the next segment reads and is no part of this.
+    /// The places outside of this that the next segment reads.
     pub fn aside(&self) -> impl Iterator<Item = Place> + '_ {
         let delay = self.delay.as_deref().map(Place::of);
         delay.into_iter().chain(self.held.front().map(Place::of))
@@ -382,7 +382,7 @@ impl Receiver {
         (self.echo_congestion, self.has_extras, self.ack_due) = (is_marked, true, true);
     }
 
-    /// What is there is acknowledged by a segment of its own, before something changes.
+    /// Acknowledges the data that is there by a segment of its own, before something changes.
     fn acknowledge_before(&mut self, now: Time) {
         let mut segment = Segment::default();
         self.ack_due = true;

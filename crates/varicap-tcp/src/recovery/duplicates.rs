@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Arrival, Common, Expiry, Reaction, Rules, Signal, Space, State, note};
+use super::{Arrival, Common, Expiry, Reaction, Rules, SequenceSpace, Signal, State, note};
 use crate::config::{AfterRecovery, AfterTimeout, TahoeResends, TcpConfig};
 
 /// Where a variant differs from RFC 2581's recovery.
@@ -14,7 +14,12 @@ pub(super) trait Family: Sized {
 
     /// Duplicate ACKs have shown a loss, with `in_flight` bytes in flight. The timer starts anew with the
     /// retransmission, as in BSD, Linux and ns-2: RFC 6298 would let it run on.
-    fn begin(rules: &mut Duplicates<Self>, common: &mut Common, space: &Space, in_flight: u64) -> Reaction {
+    fn begin(
+        rules: &mut Duplicates<Self>,
+        common: &mut Common,
+        space: &SequenceSpace,
+        in_flight: u64,
+    ) -> Reaction {
         common.state = State::Recovery;
         rules.partial_seen = false;
         rules.lose_head(common, space);
@@ -28,14 +33,14 @@ pub(super) trait Family: Sized {
     fn on_partial(
         _rules: &mut Duplicates<Self>,
         _common: &mut Common,
-        _space: &Space,
+        _space: &SequenceSpace,
         _before: u64,
     ) -> Option<Reaction> {
         None
     }
 
     /// Most that the window may be when recovery ends [B].
-    fn limit(_rules: &Duplicates<Self>, _space: &Space) -> u64 {
+    fn limit(_rules: &Duplicates<Self>, _space: &SequenceSpace) -> u64 {
         u64::MAX
     }
 }
@@ -67,7 +72,13 @@ impl<F: Family> Rules for Duplicates<F> {
     }
 
     #[inline(never)] // so that the choice of a recovery is a jump
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
+    fn on_ack(
+        &mut self,
+        common: &mut Common,
+        space: &SequenceSpace,
+        arrival: &Arrival<'_>,
+        reaction: &mut Reaction,
+    ) {
         if space.una > arrival.before {
             *reaction = self.on_cumulative(common, space, arrival.before);
         } else if arrival.is_duplicate && F::HEEDS_DUPLICATES && arrival.segment.duplicate_block().is_none() {
@@ -76,12 +87,12 @@ impl<F: Family> Rules for Duplicates<F> {
         }
     }
 
-    fn on_timeout(&mut self, common: &mut Common, _space: &Space, _expiry: &Expiry) -> bool {
+    fn on_timeout(&mut self, common: &mut Common, _space: &SequenceSpace, _expiry: &Expiry) -> bool {
         common.credit = 0;
         self.resend_from_hole(common)
     }
 
-    fn next_resend(&mut self, common: &mut Common, space: &Space, _room: bool) -> Option<(u64, u64)> {
+    fn next_resend(&mut self, common: &mut Common, space: &SequenceSpace, _room: bool) -> Option<(u64, u64)> {
         let (from, to) = space.head();
         (std::mem::take(&mut common.head_due) && from < to).then_some((from, to))
     }
@@ -95,7 +106,7 @@ impl<F: Family> Duplicates<F> {
     }
 
     /// The first unacknowledged segment is lost, and goes out again.
-    pub(super) fn lose_head(&self, common: &mut Common, space: &Space) {
+    pub(super) fn lose_head(&self, common: &mut Common, space: &SequenceSpace) {
         let (from, to) = space.head();
         common.lost += to - from;
         note(&mut common.found, from, to);
@@ -103,7 +114,7 @@ impl<F: Family> Duplicates<F> {
     }
 
     /// SND.UNA moved up from `before`.
-    fn on_cumulative(&mut self, common: &mut Common, space: &Space, before: u64) -> Reaction {
+    fn on_cumulative(&mut self, common: &mut Common, space: &SequenceSpace, before: u64) -> Reaction {
         let recovered = common.is_recovered(space);
         match common.state {
             State::Recovery => {
@@ -128,7 +139,7 @@ impl<F: Family> Duplicates<F> {
         }
     }
 
-    fn on_duplicate(&mut self, common: &mut Common, space: &Space) -> Reaction {
+    fn on_duplicate(&mut self, common: &mut Common, space: &SequenceSpace) -> Reaction {
         let mss = space.mss as i64;
         if common.state == State::Recovery {
             // RFC 5681 §3.2 (4): inflate by the segment that has left the network.
@@ -155,7 +166,7 @@ impl<F: Family> Duplicates<F> {
     }
 
     /// RFC 6582 §3.2 (2): the cumulative ACK covers more than what was sent when the last recovery began.
-    fn may_fast_retransmit(&self, common: &Common, space: &Space) -> bool {
+    fn may_fast_retransmit(&self, common: &Common, space: &SequenceSpace) -> bool {
         common.recover.is_none_or(|recover| {
             space.una > recover || self.repeat && (F::REPEATS_AT_RECOVER || space.una < recover)
         })

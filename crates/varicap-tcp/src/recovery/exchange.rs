@@ -1,4 +1,4 @@
-//! What a sender and its recovery tell each other.
+//! The values that a sender and its recovery exchange.
 
 use varicap_units::{Span, Time};
 
@@ -7,7 +7,7 @@ use crate::segment::Segment;
 
 /// Sequence space of a sender [B].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Space {
+pub(crate) struct SequenceSpace {
     /// SND.UNA: oldest byte not acknowledged.
     pub(crate) una: u64,
     /// SND.NXT: next byte to send; below `max` while resending from a hole on.
@@ -18,7 +18,7 @@ pub(crate) struct Space {
     pub(crate) mss: u64,
 }
 
-impl Space {
+impl SequenceSpace {
     /// RFC 5681's FlightSize [B].
     #[inline]
     pub(crate) fn flight(&self) -> u64 {
@@ -154,7 +154,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) segment: &'a Segment,
 }
 
-/// What a scoreboard believes of the data above SND.UNA, as Linux's `TCP_INFO` counts it.
+/// The state of the data above SND.UNA according to a scoreboard, as Linux's `TCP_INFO` counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beliefs {
     /// Held by the receiver [B].
@@ -165,7 +165,7 @@ pub struct Beliefs {
     pub resent: u64,
 }
 
-/// What a sender has learnt of the order in which the network delivers.
+/// The reordering that a sender has seen in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Segments by which arrivals have been out of order; at first the duplicate ACKs that show a loss.
@@ -174,11 +174,11 @@ pub struct Order {
     pub seen: u32,
 }
 
-/// What the receiver is known to hold above SND.UNA, and what has left the network otherwise; nothing without a scoreboard.
+/// The data that the receiver is known to hold above SND.UNA, or that has left the network otherwise; nothing without a scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
     /// SACKed data [B].
     pub(super) sacked: u64,
-    /// What left the pipe before it is acknowledged, less what was put there twice [B].
+    /// Data that left the pipe before it is acknowledged, less what was put there twice [B].
     pub(super) outside_pipe: i64,
 }

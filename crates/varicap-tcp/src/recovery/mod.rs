@@ -1,4 +1,4 @@
-//! What is retransmitted, and when recovery ends. How far the window falls is the congestion control's affair.
+//! Loss detection and retransmission, and when recovery ends. How far the window falls is the congestion control's affair.
 //!
 //! A recovery sees acknowledgements and expiries and answers with a [`Reaction`]; between them it says what to
 //! resend and by how much it stretches the window (`credit`): inflation by duplicate ACKs, or what the
@@ -11,14 +11,14 @@ mod registry;
 mod duplicates;
 mod exchange;
 mod flight;
-mod known;
 mod newreno;
 mod old_tahoe;
-mod patience;
 mod rack;
 mod rack_config;
 mod reno;
+mod reo_wnd;
 mod sack;
+mod sack_cache;
 mod scoreboard;
 mod spurious;
 mod tahoe;
@@ -31,7 +31,7 @@ use crate::place::Place;
 use crate::segment::Segment;
 use duplicates::Duplicates;
 use exchange::Held;
-pub(crate) use exchange::{Arrival, Clock, Expiry, Reaction, Signal, Space};
+pub(crate) use exchange::{Arrival, Clock, Expiry, Reaction, SequenceSpace, Signal};
 pub use exchange::{Beliefs, Order};
 pub use rack_config::{EchoCheck, RackConfig, Reduction};
 
@@ -87,25 +87,41 @@ trait Rules {
     /// Rules as `config` sets them.
     fn new(config: &TcpConfig) -> Self;
     /// An acknowledgement arrived that the sender's fast path leaves to recovery.
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction);
+    fn on_ack(
+        &mut self,
+        common: &mut Common,
+        space: &SequenceSpace,
+        arrival: &Arrival<'_>,
+        reaction: &mut Reaction,
+    );
     /// An acknowledgement arrived that reports with its blocks what the receiver holds out of order, and says nothing else. If
     /// it calls for a change of the window, the retransmission timer starts anew.
-    fn on_report(&mut self, _common: &mut Common, _space: &Space, _segment: &Segment) -> Option<Signal> {
+    fn on_report(
+        &mut self,
+        _common: &mut Common,
+        _space: &SequenceSpace,
+        _segment: &Segment,
+    ) -> Option<Signal> {
         debug_assert!(Self::REPORTS, "a report for a recovery that takes none");
         None
     }
     /// The retransmission timer expired; true: send again from SND.UNA on.
-    fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool;
+    fn on_timeout(&mut self, common: &mut Common, space: &SequenceSpace, expiry: &Expiry) -> bool;
     /// The bytes of `data` leave now, for the first time or again.
     #[inline]
     fn on_sent(&mut self, _common: &mut Common, _now: Time, _data: (u64, u64)) {}
     /// SND.UNA moved, and there is nothing else to it.
     #[inline]
-    fn on_expected(&mut self, _now: Time, _space: &Space) -> Option<Span> {
+    fn on_expected(&mut self, _now: Time, _space: &SequenceSpace) -> Option<Span> {
         None
     }
-    /// What was late has not arrived in time.
-    fn on_reorder_timeout(&mut self, _common: &mut Common, _space: &Space, _clock: Clock) -> Reaction {
+    /// The reordering window has closed: late segments have not arrived in time.
+    fn on_reorder_timeout(
+        &mut self,
+        _common: &mut Common,
+        _space: &SequenceSpace,
+        _clock: Clock,
+    ) -> Reaction {
         Reaction::default()
     }
     /// When the first unacknowledged segment left last, if it is recorded.
@@ -122,28 +138,28 @@ trait Rules {
         None
     }
     /// A probe has left, a segment sent before if it `is_resent`.
-    fn on_probe(&mut self, _common: &mut Common, _space: &Space, _is_resent: bool) {}
-    /// What to resend before any new data, if `room` (of the window) is left for a segment.
-    fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)>;
-    /// What to resend when there is no new data to send, if there is room for a segment.
-    fn last_resort(&mut self, _common: &mut Common, _space: &Space) -> Option<(u64, u64)> {
+    fn on_probe(&mut self, _common: &mut Common, _space: &SequenceSpace, _is_resent: bool) {}
+    /// The range to resend before any new data, if `room` (of the window) is left for a segment.
+    fn next_resend(&mut self, common: &mut Common, space: &SequenceSpace, room: bool) -> Option<(u64, u64)>;
+    /// The range to resend when there is no new data to send, if there is room for a segment.
+    fn last_resort(&mut self, _common: &mut Common, _space: &SequenceSpace) -> Option<(u64, u64)> {
         None
     }
-    /// What it believes of the data in flight, if it has a scoreboard.
+    /// The state of the data in flight, if it has a scoreboard.
     fn beliefs(&self) -> Option<Beliefs> {
         None
     }
-    /// What it has learnt of the order of arrivals, if that matters to it.
+    /// The reordering that it has seen, if that matters to it.
     fn order(&self) -> Option<Order> {
         None
     }
-    /// What the next acknowledgement reads and lies elsewhere.
+    /// The place elsewhere that the next acknowledgement reads.
     fn far(&self) -> Option<Place> {
         None
     }
 }
 
-/// What every recovery has, and the sender reads for each segment.
+/// The state that every recovery has, and the sender reads for each segment.
 #[derive(Clone, Debug)]
 struct Common {
     state: State,
@@ -166,7 +182,7 @@ struct Common {
     disorder_from: u64,
     /// Data found to be lost so far [B].
     lost: u64,
-    /// What of that has not been reported yet, if somebody wants to know: ranges of bytes.
+    /// The lost ranges that have not been reported yet, if a control asks for them.
     found: Found,
     /// The control answers marks by their share, so that a loss after one is an event of its own (RFC 8257 §3.5).
     marks_in_part: bool,
@@ -174,12 +190,12 @@ struct Common {
 
 impl Common {
     /// Whether all of what was sent when recovery began is acknowledged.
-    fn is_recovered(&self, space: &Space) -> bool {
+    fn is_recovered(&self, space: &SequenceSpace) -> bool {
         self.recover.is_none_or(|recover| space.una >= recover)
     }
 
     /// Another duplicate ACK.
-    fn count_duplicate(&mut self, space: &Space) {
+    fn count_duplicate(&mut self, space: &SequenceSpace) {
         if self.duplicates == 0 {
             self.disorder_from = space.nxt;
         }
@@ -187,7 +203,7 @@ impl Common {
     }
 
     /// FlightSize without what limited transmit sent [B].
-    fn flight_before_disorder(&self, space: &Space) -> u64 {
+    fn flight_before_disorder(&self, space: &SequenceSpace) -> u64 {
         // RFC 5681 §3.2 (2): what limited transmit sent must not be counted.
         let limited = u64::from(self.threshold - 1) * space.mss;
         space.flight() - space.nxt.saturating_sub(self.disorder_from).min(limited).min(space.flight())
@@ -250,7 +266,7 @@ impl LossRecovery {
         self.chosen.place()
     }
 
-    /// What its rules read next and lies elsewhere.
+    /// The place elsewhere that its rules read next.
     pub(crate) fn far(&self) -> Option<Place> {
         self.chosen.far()
     }
@@ -276,7 +292,7 @@ impl LossRecovery {
     /// An acknowledgement arrived that reports with its blocks what the receiver holds out of order, and says nothing else; for
     /// a recovery that takes reports. If it calls for a change of the window, the retransmission timer starts anew.
     #[inline]
-    pub(crate) fn on_report(&mut self, space: &Space, segment: &Segment) -> Option<Signal> {
+    pub(crate) fn on_report(&mut self, space: &SequenceSpace, segment: &Segment) -> Option<Signal> {
         debug_assert!(space.is_sound() && segment.ack == space.una, "{space:?} at a report of {segment:?}");
         self.chosen.on_report(&mut self.common, space, segment)
     }
@@ -290,12 +306,12 @@ impl LossRecovery {
     /// SND.UNA moved while nothing was out of order. Returns the round trip of what was acknowledged last, if that is
     /// recorded.
     #[inline]
-    pub(crate) fn on_expected(&mut self, now: Time, space: &Space) -> Option<Span> {
+    pub(crate) fn on_expected(&mut self, now: Time, space: &SequenceSpace) -> Option<Span> {
         self.chosen.on_expected(now, space)
     }
 
-    /// What was late has not arrived in time.
-    pub(crate) fn on_reorder_timeout(&mut self, space: &Space, clock: Clock) -> Reaction {
+    /// The reordering window has closed: late segments have not arrived in time.
+    pub(crate) fn on_reorder_timeout(&mut self, space: &SequenceSpace, clock: Clock) -> Reaction {
         self.chosen.on_reorder_timeout(&mut self.common, space, clock)
     }
 
@@ -303,12 +319,6 @@ impl LossRecovery {
     #[inline]
     pub(crate) fn head_left_at(&self) -> Option<Time> {
         self.chosen.head_left_at()
-    }
-
-    /// Whether silent tails are probed before the retransmission timer expires.
-    #[inline]
-    pub(crate) fn probes(&self) -> bool {
-        self.probes
     }
 
     /// Whether a silent tail may be probed now.
@@ -328,13 +338,13 @@ impl LossRecovery {
     }
 
     /// A probe has left, a segment sent before if it `is_resent`.
-    pub(crate) fn on_probe(&mut self, space: &Space, is_resent: bool) {
+    pub(crate) fn on_probe(&mut self, space: &SequenceSpace, is_resent: bool) {
         self.chosen.on_probe(&mut self.common, space, is_resent);
     }
 
     /// Whether the window fell for this flight already, so that a timeout leaves the threshold as it is: where each
     /// segment is recorded, one window of data is one congestion event, as in Linux. A mark that is answered in part is none.
-    pub(crate) fn holds_threshold(&self, space: &Space) -> bool {
+    pub(crate) fn holds_threshold(&self, space: &SequenceSpace) -> bool {
         let falls = match self.common.state {
             State::Recovery => true,
             State::Cwr => !self.common.marks_in_part,
@@ -361,7 +371,7 @@ impl LossRecovery {
 
     /// Data in flight: RFC 6675's pipe where there is a scoreboard, FlightSize otherwise [B].
     #[inline]
-    pub(crate) fn in_flight(&self, space: &Space) -> u64 {
+    pub(crate) fn in_flight(&self, space: &SequenceSpace) -> u64 {
         let pipe = space.flight() as i64 - self.common.held.outside_pipe;
         debug_assert!(pipe >= 0, "the pipe holds {pipe} B");
         pipe.max(0) as u64
@@ -373,19 +383,19 @@ impl LossRecovery {
         self.common.held.sacked
     }
 
-    /// What arrived out of order, by its duplicate ACKs alone [B].
+    /// Data that arrived out of order, by its duplicate ACKs alone [B].
     #[inline]
-    pub(crate) fn guessed(&self) -> u64 {
+    pub(crate) fn reno_sacked(&self) -> u64 {
         let guesses = !self.is_selective && self.common.state == State::Disorder;
         if guesses { u64::from(self.common.duplicates) * self.common.mss } else { 0 }
     }
 
-    /// What it believes of the data in flight, if it has a scoreboard.
+    /// The state of the data in flight, if it has a scoreboard.
     pub(crate) fn beliefs(&self) -> Option<Beliefs> {
         self.chosen.beliefs()
     }
 
-    /// What it has learnt of the order of arrivals, if that matters to it.
+    /// The reordering that it has seen, if that matters to it.
     pub(crate) fn order(&self) -> Option<Order> {
         self.chosen.order()
     }
@@ -401,7 +411,7 @@ impl LossRecovery {
         self.common.found = Some(Vec::new());
     }
 
-    /// What was found to be lost and has not been taken yet: ranges of bytes. The list comes back by
+    /// The ranges that were found to be lost and have not been taken yet. The list comes back by
     /// [`LossRecovery::give_back`], so that its room is used again.
     #[inline]
     pub(crate) fn take_found(&mut self) -> Option<Vec<(u64, u64)>> {
@@ -419,13 +429,13 @@ impl LossRecovery {
 
     /// An acknowledgement arrived that the sender's fast path leaves to recovery. `space` is up to date.
     #[inline]
-    pub(crate) fn on_ack(&mut self, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
+    pub(crate) fn on_ack(&mut self, space: &SequenceSpace, arrival: &Arrival<'_>, reaction: &mut Reaction) {
         debug_assert!(space.is_sound() && arrival.before <= space.una, "{space:?} after {arrival:?}");
         self.chosen.on_ack(&mut self.common, space, arrival, reaction);
     }
 
     /// The retransmission timer expired; true: send again from SND.UNA on.
-    pub(crate) fn on_timeout(&mut self, now: Time, space: &Space, again: bool) -> bool {
+    pub(crate) fn on_timeout(&mut self, now: Time, space: &SequenceSpace, again: bool) -> bool {
         debug_assert!(space.is_sound(), "{space:?}");
         let holds_threshold = again || self.holds_threshold(space);
         let expiry = Expiry { now, before: self.common.state, again, holds_threshold };
@@ -449,15 +459,15 @@ impl LossRecovery {
         self.common.has_holes && room || self.common.head_due
     }
 
-    /// What to resend before any new data, if `room` (of the window) is left for a segment.
-    pub(crate) fn next_resend(&mut self, space: &Space, room: bool) -> Option<(u64, u64)> {
+    /// The range to resend before any new data, if `room` (of the window) is left for a segment.
+    pub(crate) fn next_resend(&mut self, space: &SequenceSpace, room: bool) -> Option<(u64, u64)> {
         let hole = self.chosen.next_resend(&mut self.common, space, room);
         debug_assert!(hole.is_none_or(|(from, to)| space.una <= from && from < to && to <= space.max));
         hole
     }
 
-    /// What to resend when there is no new data to send, if there is room for a segment.
-    pub(crate) fn last_resort(&mut self, space: &Space) -> Option<(u64, u64)> {
+    /// The range to resend when there is no new data to send, if there is room for a segment.
+    pub(crate) fn last_resort(&mut self, space: &SequenceSpace) -> Option<(u64, u64)> {
         let hole = self.chosen.last_resort(&mut self.common, space);
         debug_assert!(hole.is_none_or(|(from, to)| space.una <= from && from < to && to <= space.max));
         hole

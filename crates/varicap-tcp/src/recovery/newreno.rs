@@ -3,7 +3,7 @@
 use varicap_units::part::Part;
 
 use super::duplicates::{Duplicates, Family};
-use super::{Common, Reaction, Space};
+use super::{Common, Reaction, SequenceSpace};
 use crate::config::AfterRecovery;
 
 /// Reno that resends a segment on each partial acknowledgement.
@@ -17,7 +17,7 @@ impl Family for NewReno {
     fn on_partial(
         rules: &mut Duplicates<NewReno>,
         common: &mut Common,
-        space: &Space,
+        space: &SequenceSpace,
         before: u64,
     ) -> Option<Reaction> {
         let acked = space.una - before;
@@ -34,7 +34,7 @@ impl Family for NewReno {
         Some(Reaction { rearm, ..Reaction::default() })
     }
 
-    fn limit(rules: &Duplicates<NewReno>, space: &Space) -> u64 {
+    fn limit(rules: &Duplicates<NewReno>, space: &SequenceSpace) -> u64 {
         match rules.after_recovery {
             // RFC 6582 §3.2 (3), option 1: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS).
             AfterRecovery::FlightSize => space.flight().max(space.mss) + space.mss,

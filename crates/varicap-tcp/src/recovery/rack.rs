@@ -7,10 +7,11 @@
 use varicap_units::{Span, Time};
 
 use super::flight::{Flight, IN_ORDER, Moment, Progress};
-use super::patience::Patience;
-use super::spurious::Doubt;
+use super::reo_wnd::ReorderingWindow;
+use super::spurious::UndoMarker;
 use super::{
-    Arrival, Beliefs, Clock, Common, EchoCheck, Expiry, Held, Order, Reaction, Rules, Signal, Space, State,
+    Arrival, Beliefs, Clock, Common, EchoCheck, Expiry, Held, Order, Reaction, Rules, SequenceSpace, Signal,
+    State,
 };
 use crate::config::TcpConfig;
 use crate::place::Place;
@@ -30,10 +31,10 @@ struct Probe {
 #[derive(Clone, Debug)]
 pub(crate) struct ByTime {
     flight: Flight,
-    patience: Patience,
-    doubt: Doubt,
+    reo_wnd: ReorderingWindow,
+    undo_marker: UndoMarker,
     probe: Option<Probe>,
-    /// Whether the echoed timestamp tells which transmission was delivered, also of what is SACKed.
+    /// The check by the echoed timestamp of which transmission was delivered, also of what is SACKed.
     checks_echo: EchoCheck,
     /// Whether timeouts are tested for having been spurious, and whether this one is (RFC 5682).
     tests_timeouts: bool,
@@ -54,8 +55,8 @@ impl Rules for ByTime {
         let rack = config.recovery.rack().unwrap_or_default();
         ByTime {
             flight: Flight::default(),
-            patience: Patience::new(config.duplicate_acks.max(1)),
-            doubt: Doubt::new(rack.undo, config.timestamps),
+            reo_wnd: ReorderingWindow::new(config.duplicate_acks.max(1)),
+            undo_marker: UndoMarker::new(rack.undo, config.timestamps),
             probe: None,
             checks_echo: rack.check_echo,
             tests_timeouts: rack.frto,
@@ -76,14 +77,20 @@ impl Rules for ByTime {
     }
 
     #[inline]
-    fn on_expected(&mut self, now: Time, space: &Space) -> Option<Span> {
+    fn on_expected(&mut self, now: Time, space: &SequenceSpace) -> Option<Span> {
         self.flight.acknowledge_in_order(now, space.una)
     }
 
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
+    fn on_ack(
+        &mut self,
+        common: &mut Common,
+        space: &SequenceSpace,
+        arrival: &Arrival<'_>,
+        reaction: &mut Reaction,
+    ) {
         self.holds = false;
         let Clock { now, least, .. } = arrival.clock;
-        let echo = if self.doubt.is_exact() { arrival.segment.echo } else { Time::NEVER };
+        let echo = if self.undo_marker.is_exact() { arrival.segment.echo } else { Time::NEVER };
         let mut moment = Moment {
             now,
             least: if least == Span::MAX { Span::ZERO } else { least },
@@ -109,13 +116,13 @@ impl Rules for ByTime {
         let is_older = progress.held.first().zip(head_left_at).is_some_and(|(sacked, head)| sacked < head);
         reaction.rearm = advanced || is_older;
         if progress.reordered != IN_ORDER {
-            self.patience.note_reordering(progress.reordered, moment.highest, space.mss);
+            self.reo_wnd.note_reordering(progress.reordered, moment.highest, space.mss);
         }
         let repetition = self.note_repetition(arrival, space);
         let (repeated, of_probe) = (repetition.is_some(), repetition == Some(true));
         // Linux (d9157f6806d1): FLAG_DSACKING_ACK. What reports a duplicate of something resent is no duplicate itself.
         let arrival = &Arrival { is_duplicate: arrival.is_duplicate && !repeated, ..*arrival };
-        self.patience.widen(repetition == Some(false), space);
+        self.reo_wnd.update(repetition == Some(false), space);
         self.end_probe(common, space, arrival, of_probe, reaction);
         let is_dubious = progress.sacked > 0
             || arrival.is_marked
@@ -127,17 +134,17 @@ impl Rules for ByTime {
         }
         // Linux's tcp_may_raise_cwnd: a SACK is progress, too, where order is seldom kept. Only a window that counts what
         // arrives grows by it.
-        let progresses = advanced || (progress.sacked > 0 && self.patience.is_far_off());
+        let progresses = advanced || (progress.sacked > 0 && self.reo_wnd.exceeds_initial());
         reaction.grow = progresses && !matches!(common.state, State::Recovery | State::Cwr);
         self.refresh(common);
         debug_assert!(self.flight.is_sound(space.una, space.nxt), "{:?} in {space:?}", self.flight);
     }
 
-    fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
+    fn on_timeout(&mut self, common: &mut Common, space: &SequenceSpace, expiry: &Expiry) -> bool {
         let is_new = !matches!(expiry.before, State::Recovery | State::Loss);
         self.is_testing = self.tests_timeouts && (is_new || expiry.again);
         if !expiry.holds_threshold {
-            self.doubt.begin(space.una, self.unanswered(), true);
+            self.undo_marker.begin(space.una, self.unanswered(), true);
         }
         common.lost += self.flight.lose_all(expiry.now, &mut common.found);
         self.probe = None;
@@ -147,7 +154,7 @@ impl Rules for ByTime {
         false
     }
 
-    fn next_resend(&mut self, common: &mut Common, _space: &Space, room: bool) -> Option<(u64, u64)> {
+    fn next_resend(&mut self, common: &mut Common, _space: &SequenceSpace, room: bool) -> Option<(u64, u64)> {
         if std::mem::take(&mut common.head_due) || (room && !self.holds) {
             let hole = self.flight.next_resend();
             common.has_holes = self.has_holes();
@@ -157,7 +164,7 @@ impl Rules for ByTime {
     }
 
     /// Nothing new could test the timeout: what is lost is resent.
-    fn last_resort(&mut self, common: &mut Common, space: &Space) -> Option<(u64, u64)> {
+    fn last_resort(&mut self, common: &mut Common, space: &SequenceSpace) -> Option<(u64, u64)> {
         let untested = self.is_testing && common.recover.is_some_and(|recover| space.nxt <= recover);
         if !self.holds || !untested {
             return None;
@@ -168,7 +175,7 @@ impl Rules for ByTime {
         hole
     }
 
-    fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {
+    fn on_reorder_timeout(&mut self, common: &mut Common, space: &SequenceSpace, clock: Clock) -> Reaction {
         let mut reaction = Reaction { delivered: space.mss, ..Reaction::default() };
         self.holds = false;
         self.flight.newest.advanced = true;
@@ -186,7 +193,7 @@ impl Rules for ByTime {
     }
 
     fn order(&self) -> Option<Order> {
-        Some(self.patience.order())
+        Some(self.reo_wnd.seen_reordering())
     }
 
     fn far(&self) -> Option<Place> {
@@ -205,7 +212,7 @@ impl Rules for ByTime {
         self.flight.tail()
     }
 
-    fn on_probe(&mut self, common: &mut Common, space: &Space, is_resent: bool) {
+    fn on_probe(&mut self, common: &mut Common, space: &SequenceSpace, is_resent: bool) {
         self.probe = Some(Probe { end: space.nxt, is_resent, in_flight: space.flight() });
         self.refresh(common);
     }
@@ -219,12 +226,12 @@ impl ByTime {
         self.flight.on_resent(now, from);
         self.resent += 1;
         if self.flight.beliefs().resent != resent {
-            self.doubt.on_resent(now);
+            self.undo_marker.on_resent(now);
         }
         self.refresh(common);
     }
 
-    /// What left the pipe lets out as much, in any state; an acknowledgement is a plain one only without all of this.
+    /// Data that left the pipe lets out as much, in any state; an acknowledgement is a plain one only without all of this.
     fn refresh(&self, common: &mut Common) {
         let outside_pipe = self.flight.outside_pipe();
         common.held = Held { sacked: self.flight.beliefs().sacked, outside_pipe };
@@ -238,22 +245,22 @@ impl ByTime {
         self.holds || self.flight.has_holes()
     }
 
-    /// What an acknowledgement means that is out of the ordinary.
+    /// The reaction to an acknowledgement that is out of the ordinary.
     fn judge(
         &mut self,
         common: &mut Common,
-        space: &Space,
+        space: &SequenceSpace,
         arrival: &Arrival<'_>,
         progress: &Progress,
         reaction: &mut Reaction,
     ) {
         if arrival.is_marked {
-            self.doubt.spoil();
+            self.undo_marker.spoil();
         }
         self.end_reduction(common, space, arrival, reaction);
         match common.state {
             State::Recovery => {
-                if space.una > arrival.before && self.doubt.is_late(arrival.segment) {
+                if space.una > arrival.before && self.undo_marker.is_late(arrival.segment) {
                     self.note_lateness(space, arrival.before);
                     if self.flight.beliefs().resent > 0 {
                         self.holds = true;
@@ -294,12 +301,12 @@ impl ByTime {
     fn end_reduction(
         &mut self,
         common: &mut Common,
-        space: &Space,
+        space: &SequenceSpace,
         arrival: &Arrival<'_>,
         reaction: &mut Reaction,
     ) {
         match common.state {
-            State::Open => self.doubt.forget_resent(),
+            State::Open => self.undo_marker.forget_resent(),
             // The mark of the window's end, CWR, must have arrived, too.
             State::Cwr if common.recover.is_some_and(|recover| space.una > recover) => {
                 reaction.say(Signal::Recovered { limit: u64::MAX });
@@ -311,10 +318,10 @@ impl ByTime {
     }
 
     fn end_recovery(&mut self, common: &mut Common, arrival: &Arrival<'_>, reaction: &mut Reaction) {
-        if self.doubt.is_spurious(arrival.segment) {
+        if self.undo_marker.is_spurious(arrival.segment) {
             self.undo(reaction, false);
         } else {
-            self.patience.on_recovered();
+            self.reo_wnd.on_recovered();
             if common.state == State::Recovery {
                 reaction.say(Signal::Recovered { limit: u64::MAX });
             }
@@ -326,22 +333,22 @@ impl ByTime {
     /// The window should never have fallen. If `absolves`, nothing of what was believed to be lost is.
     fn undo(&mut self, reaction: &mut Reaction, absolves: bool) {
         if absolves {
-            self.flight.absolve();
+            self.flight.unmark_lost();
         }
         self.flight.newest.advanced = true;
-        reaction.say(Signal::Undone { restores: self.doubt.end() });
+        reaction.say(Signal::Undone { restores: self.undo_marker.end() });
     }
 
     /// Undoes a reduction all of whose retransmissions were reported as duplicates (RFC 3708).
     fn undo_repeated(
         &mut self,
         common: &mut Common,
-        space: &Space,
+        space: &SequenceSpace,
         arrival: &Arrival<'_>,
         reaction: &mut Reaction,
     ) {
-        if self.doubt.is_all_repeated() {
-            self.patience.on_repeated();
+        if self.undo_marker.is_all_repeated() {
+            self.reo_wnd.on_repeated();
             self.undo(reaction, false);
             if common.state == State::Recovery {
                 self.try_to_open(common, space, arrival.is_marked, reaction);
@@ -353,7 +360,7 @@ impl ByTime {
     fn test_timeout(
         &mut self,
         common: &mut Common,
-        space: &Space,
+        space: &SequenceSpace,
         arrival: &Arrival<'_>,
         progress: &Progress,
         reaction: &mut Reaction,
@@ -361,7 +368,7 @@ impl ByTime {
         let advanced = space.una > arrival.before;
         let recovered = common.is_recovered(space);
         let has_arrived = self.is_testing && progress.acked_original;
-        if has_arrived || (advanced && self.doubt.is_spurious(arrival.segment)) {
+        if has_arrived || (advanced && self.undo_marker.is_spurious(arrival.segment)) {
             self.undo(reaction, true);
             common.state = State::Open;
             common.head_due = false;
@@ -388,13 +395,13 @@ impl ByTime {
             return;
         }
         let sacked = self.flight.beliefs().sacked;
-        let patience = if self.patience.is_over(common, sacked, || self.flight.sacked_segments()) {
+        let reo_wnd = if self.reo_wnd.is_zero(common, sacked, || self.flight.sacked_segments()) {
             Span::ZERO
         } else {
             // The round trip just measured counts for what it shows to be late.
-            self.patience.width(clock.with(reaction.last_timed))
+            self.reo_wnd.reo_wnd(clock.with(reaction.last_timed))
         };
-        let (found, waits) = self.flight.find_lost(clock.now, patience, &mut common.found);
+        let (found, waits) = self.flight.find_lost(clock.now, reo_wnd, &mut common.found);
         common.lost += found;
         if waits > Span::ZERO {
             reaction.reorder_after = Some(waits);
@@ -402,13 +409,19 @@ impl ByTime {
         }
     }
 
-    fn try_to_open(&mut self, common: &mut Common, space: &Space, is_marked: bool, reaction: &mut Reaction) {
+    fn try_to_open(
+        &mut self,
+        common: &mut Common,
+        space: &SequenceSpace,
+        is_marked: bool,
+        reaction: &mut Reaction,
+    ) {
         if !self.flight.has_resent() {
-            self.doubt.forget_resent();
+            self.undo_marker.forget_resent();
         }
         if is_marked && matches!(common.state, State::Open | State::Disorder) {
             // RFC 3168 §6.1.2: as a loss, once per window of data.
-            self.doubt.end();
+            self.undo_marker.end();
             self.probe = None;
             common.recover = Some(space.nxt);
             common.state = State::Cwr;
@@ -419,7 +432,7 @@ impl ByTime {
         }
     }
 
-    fn keep_open(&mut self, common: &mut Common, space: &Space) {
+    fn keep_open(&mut self, common: &mut Common, space: &SequenceSpace) {
         let beliefs = self.flight.beliefs();
         let is_open = beliefs.sacked + beliefs.lost == 0 && !self.flight.has_resent();
         let state = if is_open { State::Open } else { State::Disorder };
@@ -432,12 +445,12 @@ impl ByTime {
     fn enter_recovery(
         &mut self,
         common: &mut Common,
-        space: &Space,
+        space: &SequenceSpace,
         is_marked: bool,
         reaction: &mut Reaction,
     ) {
         let was_falling = common.state == State::Cwr;
-        self.doubt.begin(space.una, self.unanswered(), !is_marked && !was_falling);
+        self.undo_marker.begin(space.una, self.unanswered(), !is_marked && !was_falling);
         common.state = State::Recovery;
         common.head_due = true;
         if was_falling && !common.marks_in_part {
@@ -452,7 +465,7 @@ impl ByTime {
     fn end_probe(
         &mut self,
         common: &mut Common,
-        space: &Space,
+        space: &SequenceSpace,
         arrival: &Arrival<'_>,
         of_probe: bool,
         reaction: &mut Reaction,
@@ -475,22 +488,22 @@ impl ByTime {
     }
 
     /// A duplicate was reported (RFC 2883) of something that was resent; whether that is the probe.
-    fn note_repetition(&mut self, arrival: &Arrival<'_>, space: &Space) -> Option<bool> {
+    fn note_repetition(&mut self, arrival: &Arrival<'_>, space: &SequenceSpace) -> Option<bool> {
         let (from, end) = arrival.segment.duplicate_block()?;
         let segments = end.saturating_sub(from).div_ceil(space.mss).max(1);
         self.reported = self.reported.saturating_add(segments);
         if self.reported > self.resent {
             return None;
         }
-        self.doubt.on_repeated(end, segments);
+        self.undo_marker.on_repeated(end, segments);
         Some(self.probe.is_some_and(|probe| probe.is_resent && probe.end == end))
     }
 
-    /// What was resent, from `from` on, was merely late.
-    fn note_lateness(&mut self, space: &Space, from: u64) {
+    /// The data that was resent, from `from` on, was merely late.
+    fn note_lateness(&mut self, space: &SequenceSpace, from: u64) {
         let highest = self.flight.highest_sacked(space.una);
         if from < highest {
-            self.patience.note_reordering(from, highest, space.mss);
+            self.reo_wnd.note_reordering(from, highest, space.mss);
         }
     }
 }

@@ -42,7 +42,7 @@ impl Default for RackConfig {
 }
 
 impl RackConfig {
-    /// What Linux does.
+    /// The settings of Linux.
     pub fn linux() -> RackConfig {
         RackConfig {
             reduction: Reduction::Prr,

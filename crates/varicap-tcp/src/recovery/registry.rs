@@ -1,11 +1,11 @@
-//! What a line in the registry of recoveries stands for.
+//! The registry of recoveries, and how its lines read.
 
 /// The registry of recoveries: the choice in a scenario file, and the static dispatch to the chosen rules. A line names
 /// the unit struct that answers for the choice, or its settings, and the rules that run it.
 macro_rules! recoveries {
     ($( $Variant:ident $( [$unit:path] )? $( ($config:ident: $Config:ty) )? runs $Rules:ty = $name:literal, $doc:literal; )+) => {
         varicap_units::parts! {
-            /// What is retransmitted, and when recovery ends.
+            /// The rule by which data is retransmitted and recovery ends.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, varicap_units::JsonSchema)]
             #[serde(remote = "Self")]
             #[schemars(transform = varicap_units::schema::names)]
@@ -53,17 +53,17 @@ macro_rules! recoveries {
             fn on_ack(
                 &mut self,
                 common: &mut Common,
-                space: &Space,
+                space: &SequenceSpace,
                 arrival: &Arrival<'_>,
                 reaction: &mut Reaction,
             ) {
                 match self { $( Chosen::$Variant(rules) => rules.on_ack(common, space, arrival, reaction), )+ }
             }
             #[inline]
-            fn on_report(&mut self, common: &mut Common, space: &Space, segment: &Segment) -> Option<Signal> {
+            fn on_report(&mut self, common: &mut Common, space: &SequenceSpace, segment: &Segment) -> Option<Signal> {
                 match self { $( Chosen::$Variant(rules) => rules.on_report(common, space, segment), )+ }
             }
-            fn on_timeout(&mut self, common: &mut Common, space: &Space, expiry: &Expiry) -> bool {
+            fn on_timeout(&mut self, common: &mut Common, space: &SequenceSpace, expiry: &Expiry) -> bool {
                 match self { $( Chosen::$Variant(rules) => rules.on_timeout(common, space, expiry), )+ }
             }
             #[inline]
@@ -71,10 +71,10 @@ macro_rules! recoveries {
                 match self { $( Chosen::$Variant(rules) => rules.on_sent(common, now, data), )+ }
             }
             #[inline]
-            fn on_expected(&mut self, now: Time, space: &Space) -> Option<Span> {
+            fn on_expected(&mut self, now: Time, space: &SequenceSpace) -> Option<Span> {
                 match self { $( Chosen::$Variant(rules) => rules.on_expected(now, space), )+ }
             }
-            fn on_reorder_timeout(&mut self, common: &mut Common, space: &Space, clock: Clock) -> Reaction {
+            fn on_reorder_timeout(&mut self, common: &mut Common, space: &SequenceSpace, clock: Clock) -> Reaction {
                 match self { $( Chosen::$Variant(rules) => rules.on_reorder_timeout(common, space, clock), )+ }
             }
             #[inline]
@@ -87,13 +87,13 @@ macro_rules! recoveries {
             fn tail(&self) -> Option<(u64, u64)> {
                 match self { $( Chosen::$Variant(rules) => rules.tail(), )+ }
             }
-            fn on_probe(&mut self, common: &mut Common, space: &Space, is_resent: bool) {
+            fn on_probe(&mut self, common: &mut Common, space: &SequenceSpace, is_resent: bool) {
                 match self { $( Chosen::$Variant(rules) => rules.on_probe(common, space, is_resent), )+ }
             }
-            fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)> {
+            fn next_resend(&mut self, common: &mut Common, space: &SequenceSpace, room: bool) -> Option<(u64, u64)> {
                 match self { $( Chosen::$Variant(rules) => rules.next_resend(common, space, room), )+ }
             }
-            fn last_resort(&mut self, common: &mut Common, space: &Space) -> Option<(u64, u64)> {
+            fn last_resort(&mut self, common: &mut Common, space: &SequenceSpace) -> Option<(u64, u64)> {
                 match self { $( Chosen::$Variant(rules) => rules.last_resort(common, space), )+ }
             }
             fn beliefs(&self) -> Option<Beliefs> {

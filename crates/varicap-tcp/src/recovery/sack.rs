@@ -3,7 +3,7 @@
 use varicap_units::part::Part;
 
 use super::scoreboard::Scoreboard;
-use super::{Arrival, Beliefs, Common, Expiry, Held, Reaction, Rules, Signal, Space, State};
+use super::{Arrival, Beliefs, Common, Expiry, Held, Reaction, Rules, SequenceSpace, Signal, State};
 use crate::config::TcpConfig;
 use crate::place::Place;
 use crate::segment::Segment;
@@ -30,7 +30,13 @@ impl Rules for Selective {
     }
 
     /// An acknowledgement that advances SND.UNA, carries SACK blocks, or both.
-    fn on_ack(&mut self, common: &mut Common, space: &Space, arrival: &Arrival<'_>, reaction: &mut Reaction) {
+    fn on_ack(
+        &mut self,
+        common: &mut Common,
+        space: &SequenceSpace,
+        arrival: &Arrival<'_>,
+        reaction: &mut Reaction,
+    ) {
         let advanced = space.una > arrival.before;
         if advanced {
             self.board.advance(arrival.before, space.una);
@@ -62,7 +68,7 @@ impl Rules for Selective {
 
     /// Only outside of recovery is there anything else to it.
     #[inline]
-    fn on_report(&mut self, common: &mut Common, space: &Space, segment: &Segment) -> Option<Signal> {
+    fn on_report(&mut self, common: &mut Common, space: &SequenceSpace, segment: &Segment) -> Option<Signal> {
         let news = self.take_blocks(common, space, segment);
         let mut signal = None;
         if !matches!(common.state, State::Recovery | State::Loss) {
@@ -76,7 +82,7 @@ impl Rules for Selective {
     }
 
     /// After a timeout all that is not SACKed is lost; the scoreboard is kept. Source: RFC 6675 §5.1.
-    fn on_timeout(&mut self, common: &mut Common, space: &Space, _expiry: &Expiry) -> bool {
+    fn on_timeout(&mut self, common: &mut Common, space: &SequenceSpace, _expiry: &Expiry) -> bool {
         if self.board.is_reneged(space.una) {
             self.board.clear();
         }
@@ -87,7 +93,7 @@ impl Rules for Selective {
         false
     }
 
-    fn next_resend(&mut self, common: &mut Common, space: &Space, room: bool) -> Option<(u64, u64)> {
+    fn next_resend(&mut self, common: &mut Common, space: &SequenceSpace, room: bool) -> Option<(u64, u64)> {
         if std::mem::take(&mut common.head_due) {
             let (from, to) = self.board.first_hole(space.una, space.max, space.mss);
             // RFC 6675 §5 (4.3): HighRxt and RescueRxt are the end of the first retransmission.
@@ -103,7 +109,7 @@ impl Rules for Selective {
         Some((from, to))
     }
 
-    fn last_resort(&mut self, common: &mut Common, space: &Space) -> Option<(u64, u64)> {
+    fn last_resort(&mut self, common: &mut Common, space: &SequenceSpace) -> Option<(u64, u64)> {
         if common.state != State::Recovery {
             return None;
         }
@@ -132,7 +138,7 @@ impl Rules for Selective {
 impl Selective {
     /// Whether the blocks of an acknowledgement are news.
     #[inline]
-    fn take_blocks(&mut self, common: &mut Common, space: &Space, segment: &Segment) -> bool {
+    fn take_blocks(&mut self, common: &mut Common, space: &SequenceSpace, segment: &Segment) -> bool {
         let is_news = self.board.update(space.una, space.max, segment) > 0;
         if is_news {
             common.lost += self.board.find_lost(space.una, common.threshold, space.mss, &mut common.found);
@@ -146,7 +152,7 @@ impl Selective {
     }
 
     /// A duplicate ACK by RFC 6675 §2: it SACKs data that was not known to have arrived.
-    fn on_news(&mut self, common: &mut Common, space: &Space) -> Option<Signal> {
+    fn on_news(&mut self, common: &mut Common, space: &SequenceSpace) -> Option<Signal> {
         common.count_duplicate(space);
         // RFC 6675 §5 (1) and (2).
         if common.duplicates < common.threshold && !self.board.is_lost(space.una) {

@@ -1,11 +1,11 @@
-//! What the receiver holds above SND.UNA. Source: RFC 6675 §3 and §4.
+//! The data that the receiver holds above SND.UNA. Source: RFC 6675 §3 and §4.
 //!
 //! Every question of the RFC is answered from sorted ranges and three counters that are kept up to date as the
 //! ranges change, so that an acknowledgement costs O(log n) and not a walk over the window.
 
 use std::collections::VecDeque;
 
-use super::known::Known;
+use super::sack_cache::SackCache;
 use super::{Beliefs, Found, note};
 use crate::place::Place;
 use crate::segment::Segment;
@@ -26,7 +26,7 @@ pub(crate) struct Scoreboard {
     /// Bytes below `high_rxt` that are neither SACKed nor acknowledged: retransmissions on their way.
     resent: u64,
     /// The blocks of the last acknowledgement, as far as `ranges` has them.
-    known: Known,
+    sack_cache: SackCache,
 }
 
 impl Scoreboard {
@@ -39,7 +39,7 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// What leaves the pipe before it is acknowledged, less what was put there twice [B]:
+    /// Data that leaves the pipe before it is acknowledged, less what was put there twice [B]:
     /// RFC 6675's pipe is SND.NXT - SND.UNA minus this.
     pub(crate) fn outside_pipe(&self) -> i64 {
         (self.sacked + self.lost) as i64 - self.resent as i64
@@ -51,7 +51,7 @@ impl Scoreboard {
         self.lost > self.resent
     }
 
-    /// What it believes of the data above SND.UNA.
+    /// The state of the data above SND.UNA.
     pub(crate) fn beliefs(&self) -> Beliefs {
         Beliefs { sacked: self.sacked, lost: self.lost, resent: self.resent }
     }
@@ -112,9 +112,9 @@ impl Scoreboard {
     /// Blocks that name data never sent are ignored. Source: RFC 6675 §4 (Update).
     pub(crate) fn update(&mut self, una: u64, sent: u64, segment: &Segment) -> u64 {
         let before = self.sacked;
-        for (place, &(from, to)) in self.known.begin(segment).iter().enumerate() {
+        for (place, &(from, to)) in self.sack_cache.begin(segment).iter().enumerate() {
             let (start, end) = ((segment.ack + u64::from(from)).max(una), segment.ack + u64::from(to));
-            if self.known.is_news(place, (from, to), sent) && start < end {
+            if self.sack_cache.is_new(place, (from, to), sent) && start < end {
                 self.insert(start, end);
             }
         }

@@ -1,13 +1,13 @@
-//! Whether a reduction of the window was uncalled-for. Source: RFC 3708 (D-SACK), RFC 4015 (Eifel), as Linux joins them.
+//! Reductions of the window that were uncalled-for. Source: RFC 3708 (D-SACK), RFC 4015 (Eifel), as Linux joins them.
 
 use varicap_units::Time;
 
 use super::flight::in_millis;
 use crate::segment::Segment;
 
-/// What would show that the last reduction of the window answered no loss.
+/// The evidence that would show that the last reduction of the window answered no loss.
 #[derive(Clone, Debug)]
-pub(super) struct Doubt {
+pub(super) struct UndoMarker {
     is_enabled: bool,
     /// Timestamps say which transmission an acknowledgement answers.
     is_exact: bool,
@@ -21,9 +21,9 @@ pub(super) struct Doubt {
     restores: bool,
 }
 
-impl Doubt {
-    pub(super) fn new(is_enabled: bool, is_exact: bool) -> Doubt {
-        Doubt { is_enabled, is_exact, from: None, unrepeated: None, resent_at: None, restores: false }
+impl UndoMarker {
+    pub(super) fn new(is_enabled: bool, is_exact: bool) -> UndoMarker {
+        UndoMarker { is_enabled, is_exact, from: None, unrepeated: None, resent_at: None, restores: false }
     }
 
     /// Whether timestamps say which transmission an acknowledgement answers.

@@ -3,7 +3,7 @@
 use varicap_units::part::{OnKernel, Part};
 
 use super::duplicates::{Duplicates, Family};
-use super::{Common, Reaction, Signal, Space, State};
+use super::{Common, Reaction, SequenceSpace, Signal, State};
 use crate::config::TahoeResends;
 
 /// Duplicate ACKs are treated as a timeout.
@@ -21,7 +21,12 @@ impl Family for Tahoe {
     /// ones are answered by duplicates; a fast retransmit in answer to them goes back again, and so on indefinitely.
     const REPEATS_AT_RECOVER: bool = false;
 
-    fn begin(rules: &mut Duplicates<Tahoe>, common: &mut Common, _space: &Space, in_flight: u64) -> Reaction {
+    fn begin(
+        rules: &mut Duplicates<Tahoe>,
+        common: &mut Common,
+        _space: &SequenceSpace,
+        in_flight: u64,
+    ) -> Reaction {
         common.state = State::Loss;
         common.credit = 0;
         let rewind = match rules.tahoe_resends {

@@ -1,16 +1,35 @@
-//! What a sender does about an acknowledgement.
+//! The reaction of a sender to an acknowledgement.
 
 use varicap_units::{Bytes, Span, Time};
 
+use super::ack_sample::Acked;
 use super::offer::Offer;
-use super::prr::{News, Reduction};
+use super::prr::{Prr, PrrAck};
+use super::timers::Timeout;
 use super::{AckOutcome, Sender, TimerKind};
-use crate::congestion::{AckSample, Arrived, CongestionControl, CongestionEvent, CongestionKind, Halving};
+use crate::congestion::{CongestionControl, CongestionEvent, CongestionKind, Halving};
 use crate::recovery::{Arrival, Clock, Reaction, Signal, State};
 use crate::segment::{Flags, Segment};
 
 /// Flags that send an acknowledgement to the slow path.
 pub(super) const UNUSUAL: Flags = Flags::SYN.with(Flags::FIN).with(Flags::ECE).with(Flags::ACK);
+
+/// The state of a sender before an acknowledgement.
+struct Before {
+    una: u64,
+    /// Whether the acknowledgement is of new data.
+    is_new: bool,
+    /// The event that the timer waited for.
+    pending: TimerKind,
+    /// Data in flight [B].
+    in_flight: u64,
+    /// Data found to be lost so far [B].
+    lost: u64,
+    /// Data delivered so far [B].
+    delivered: u64,
+    /// Data that duplicates alone had shown to have arrived, where arrivals count [B].
+    reno_sacked: u64,
+}
 
 /// An echo of marks that is to make the window smaller, where the recovery has no state for it.
 #[derive(Clone, Copy, Debug)]
@@ -40,33 +59,22 @@ impl Sender {
         let mut last = None;
         if self.recovery.tracks() {
             last = self.recovery.on_expected(now, &self.space);
-            if last.is_none() {
-                self.alarm.follow();
-            }
         }
         let rtt = self.sampling.on_ack(now, segment, before, self.space.max);
         let last_rtt = self.last_rtt(last, rtt);
         let newly_acked = segment.ack - before;
-        let (app_limited, sent, estimate) = (self.grows_in_vain(), self.space.max, &self.sampling.rtt);
-        let (in_flight_now, cwnd_limited) = (self.space.flight(), self.is_cwnd_limited());
-        let (is_selective, release) = (self.recovery.is_selective(), &self.release);
-        self.window.on_new_data(|| {
-            let ack = AckSample {
-                now,
-                newly_acked: Bytes::new(newly_acked),
-                in_flight: Bytes::new(in_flight),
-                app_limited,
-                smoothed_rtt: estimate.smoothed(),
-                min_rtt: estimate.least(),
-                rtt: last_rtt,
-                delivered: Bytes::new(segment.ack),
-                ..AckSample::at(now)
-            };
-            let held = release.held(now);
-            (ack, Arrived { segment, sent, in_flight: in_flight_now, cwnd_limited, held, is_selective })
-        });
+        self.window.count_round(segment.ack, self.space.max);
+        let acked = Acked {
+            newly_acked,
+            in_flight,
+            delivered: segment.ack,
+            rtt: last_rtt,
+            may_open: true,
+            ..Acked::default()
+        };
+        self.inform_control(segment, &mut acked.sample(now, self.window.round()));
         self.update_pace();
-        self.rearm_in_order(now, last);
+        self.rearm(now);
         self.check();
         AckOutcome { rtt, newly_acked }
     }
@@ -80,7 +88,7 @@ impl Sender {
         self.offer.on_new_data(segment);
         self.expiries = 0;
         self.release.refill();
-        self.timer = TimerKind::Retransmit;
+        self.pending = TimerKind::Retransmit;
     }
 
     #[cold]
@@ -89,117 +97,76 @@ impl Sender {
         if segment.flags.has(Flags::SYN) {
             return self.on_syn_ack(now, segment);
         }
-        self.alarm.follow();
-        let ends = segment.flags.has(Flags::FIN);
-        if ends {
+        if segment.flags.has(Flags::FIN) {
             self.on_fin();
         }
-        let before = self.space.una;
         // RFC 9293 §3.10.7.4: an old acknowledgement is ignored. One of data never sent is, too; the RFC also answers
         // it, which no simulated receiver needs.
         if !self.handshake.connected || !segment.flags.has(Flags::ACK) || segment.ack > self.space.max {
             return AckOutcome::default();
         }
-        if segment.ack < before {
+        if segment.ack < self.space.una {
             self.on_old_blocks(now, segment);
             return AckOutcome::default();
+        }
+        self.on_acceptable(now, segment)
+    }
+
+    /// An acknowledgement of new data that has to be looked at, or a duplicate.
+    fn on_acceptable(&mut self, now: Time, segment: &Segment) -> AckOutcome {
+        if segment.ack > self.space.una || self.recovery.tracks() {
+            self.fix_timeout();
         }
         self.offer.probes_out = 0;
         if self.usage.max_fs.is_some() {
             self.note_flight();
         }
         let marks = self.read_marks(segment);
-        let marked = marks.any;
-        let is_marked = marked && !self.ecn.is_read;
-        let echo = if is_marked && !self.recovery.tracks() { self.news_of_echo() } else { None };
-        let pending = self.timer;
-        let (in_flight, lost) = (self.recovery.in_flight(&self.space), self.recovery.lost());
-        let delivered_before = before + self.recovery.sacked();
-        let is_new = segment.ack > before;
-        let guessed = if is_new && self.counts_arrivals { self.recovery.guessed() } else { 0 };
-        // RFC 5681 §2: data outstanding, neither data nor FIN, same acknowledgement, same window.
-        let is_update = Offer::of(segment) != self.offer.edge;
-        let is_bare = segment.len == 0 && !ends;
-        let says_nothing = !is_new && !is_update && is_bare && segment.sack_count == 0;
-        let is_duplicate = !is_new && self.space.flight() > 0 && !is_update && is_bare;
-        let (mut rtt, mut last) = (None, None);
-        if is_new {
-            self.take_new_data(segment);
-            if !self.recovery.tracks() {
-                self.fix_alarm();
-                rtt = self.sampling.on_ack(now, segment, before, self.space.max);
-            }
-        } else if self.offer.on_update(segment) {
-            self.on_window_opened();
-        }
+        let (is_echo, tracks) = (marks.any && !self.ecn.is_read, self.recovery.tracks());
+        let echo = if is_echo && !tracks { self.first_echo() } else { None };
+        let before = self.before(segment);
+        let mut arrival = self.arrival(now, segment, &before);
+        arrival.is_marked = is_echo && self.ecn.enabled;
+        let mut rtt = self.advance(now, segment, &before);
+        arrival.clock = self.clock(now);
         let was_recovering = self.is_recovering();
-        let is_marked = is_marked && self.ecn.enabled;
-        let arrival =
-            Arrival { before, says_nothing, is_duplicate, is_marked, clock: self.clock(now), segment };
         let mut reaction = Reaction::default();
         self.recovery.on_ack(&self.space, &arrival, &mut reaction);
         self.report_lost(now);
         self.release.refill();
-        let delivered = self.space.una + self.recovery.sacked();
-        let newly_acked = if guessed > 0 {
-            // The data that closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
-            (segment.ack - before).saturating_sub(guessed).max(self.space.mss)
-        } else if self.counts_arrivals {
-            // Renegs are forgotten SACKs: nothing arrived.
-            delivered.saturating_sub(delivered_before)
-        } else {
-            segment.ack - before
-        };
         self.window.count_round(segment.ack, self.space.max);
-        let ack = AckSample {
-            newly_acked: Bytes::new(newly_acked),
-            marked,
+        let acked = Acked {
+            newly_acked: self.newly_acked(segment, &before),
+            marked: marks.any,
             marked_packets: marks.packets,
-            marked_bytes: Bytes::new(marks.bytes),
-            ..AckSample::at(now)
+            marked_bytes: marks.bytes,
+            in_flight: before.in_flight,
+            delivered: self.space.una + self.recovery.sacked(),
+            ..Acked::default()
         };
-        self.window.in_ack_event(ack);
+        self.window.in_ack_event(&acked.sample(now, self.window.round()));
         if let Some(echo) = &echo {
             self.on_ecn_echo(now, echo);
         }
-        if self.recovery.tracks() {
-            if !self.sets_timer(&reaction, is_new) {
-                self.fix_alarm();
-            }
-            rtt = self.sampling.on_record(now, segment, is_new, self.space.max, reaction.timed);
+        let mut last = None;
+        if tracks {
+            rtt = self.sampling.on_record(now, segment, before.is_new, self.space.max, reaction.timed);
             last = reaction.last_timed.map(|at| now.since(at));
             self.on_signals(now, &reaction);
-            self.fall(&reaction, lost, is_new);
+            self.reduce_proportionally(&reaction, before.lost, before.is_new);
         }
-        let last_rtt = self.last_rtt(last, rtt);
+        let rtt_sample = self.last_rtt(last, rtt);
         // An acknowledgement that reports congestion opens no window, but for a control that reads each mark; and where
         // the recovery has a state for it, that state alone decides, as in Linux.
-        let counts = reaction.grow && (!marked || self.ecn.is_read || self.recovery.tracks());
-        if self.window.hears(counts) {
-            let ack = AckSample {
-                newly_lost: Bytes::new(self.recovery.lost() - lost),
-                in_flight: Bytes::new(in_flight),
-                app_limited: self.grows_in_vain(),
-                in_recovery: was_recovering || self.is_recovering(),
-                smoothed_rtt: self.sampling.rtt.smoothed(),
-                min_rtt: self.sampling.rtt.least(),
-                rtt: last_rtt,
-                delivered: Bytes::new(delivered),
-                ..ack
-            };
-            let arrived = Arrived {
+        let may_open = reaction.grow && (!marks.any || self.ecn.is_read || tracks);
+        if self.window.takes_sample(may_open) {
+            let newly_lost = self.recovery.lost() - before.lost;
+            let in_recovery = was_recovering || self.is_recovering();
+            self.open_window(
+                now,
                 segment,
-                sent: self.space.max,
-                in_flight: self.recovery.in_flight(&self.space),
-                cwnd_limited: self.is_cwnd_limited(),
-                held: self.release.held(now),
-                is_selective: self.recovery.is_selective(),
-            };
-            let (cwnd, limit) = (self.window.cwnd(), self.growth_limit());
-            self.window.on_ack(ack, arrived, counts);
-            if self.usage.max_fs.is_some() {
-                self.cap_growth(cwnd, limit);
-            }
+                Acked { newly_lost, in_recovery, rtt: rtt_sample, may_open, ..acked },
+            );
         }
         if let Some(signal) = reaction.signal {
             self.on_signal(now, signal, reaction.delivered);
@@ -208,14 +175,78 @@ impl Sender {
             self.space.nxt = self.space.una;
         }
         self.update_pace();
-        self.set_timer(now, pending, &reaction, is_new);
+        self.set_timer(now, before.pending, &reaction, before.is_new);
         if echo.is_some_and(|echo| echo.is_least) {
             self.hold_new_data(now);
         }
         self.check();
         // Measured are round trips of what was acknowledged and left once, whatever else feeds the timer.
-        let measured = rtt.filter(|_| !self.recovery.tracks() || reaction.covers_timed);
-        AckOutcome { rtt: measured, newly_acked: segment.ack - before }
+        let measured = rtt.filter(|_| !tracks || reaction.covers_timed);
+        AckOutcome { rtt: measured, newly_acked: segment.ack - before.una }
+    }
+
+    /// The state that `segment` is about to change.
+    fn before(&self, segment: &Segment) -> Before {
+        let is_new = segment.ack > self.space.una;
+        Before {
+            una: self.space.una,
+            is_new,
+            pending: self.pending,
+            in_flight: self.recovery.in_flight(&self.space),
+            lost: self.recovery.lost(),
+            delivered: self.space.una + self.recovery.sacked(),
+            reno_sacked: if is_new && self.counts_arrivals { self.recovery.reno_sacked() } else { 0 },
+        }
+    }
+
+    /// The arrival of `segment`, as recovery sees it; neither marks nor the clock have been read yet.
+    fn arrival<'a>(&self, now: Time, segment: &'a Segment, before: &Before) -> Arrival<'a> {
+        // RFC 5681 §2: data outstanding, neither data nor FIN, same acknowledgement, same window.
+        let is_update = Offer::of(segment) != self.offer.edge;
+        let is_bare = segment.len == 0 && !segment.flags.has(Flags::FIN);
+        Arrival {
+            before: before.una,
+            says_nothing: !before.is_new && !is_update && is_bare && segment.sack_count == 0,
+            is_duplicate: !before.is_new && self.space.flight() > 0 && !is_update && is_bare,
+            is_marked: false,
+            clock: self.clock(now),
+            segment,
+        }
+    }
+
+    /// SND.UNA and the windows move; the RTT sample where no record says when each segment left.
+    fn advance(&mut self, now: Time, segment: &Segment, before: &Before) -> Option<Span> {
+        if before.is_new {
+            self.take_new_data(segment);
+            if !self.recovery.tracks() {
+                return self.sampling.on_ack(now, segment, before.una, self.space.max);
+            }
+        } else if self.offer.on_update(segment) {
+            self.on_window_opened();
+        }
+        None
+    }
+
+    /// The data that `segment` newly showed to have arrived [B].
+    fn newly_acked(&self, segment: &Segment, before: &Before) -> u64 {
+        if before.reno_sacked > 0 {
+            // The data that closed the hole is news; the rest was counted when its duplicates arrived, as in Linux.
+            (segment.ack - before.una).saturating_sub(before.reno_sacked).max(self.space.mss)
+        } else if self.counts_arrivals {
+            // Renegs are forgotten SACKs: nothing arrived.
+            (self.space.una + self.recovery.sacked()).saturating_sub(before.delivered)
+        } else {
+            segment.ack - before.una
+        }
+    }
+
+    /// The control hears of an acknowledgement, which may open the window as far as the draft's maxFS allows.
+    fn open_window(&mut self, now: Time, segment: &Segment, acked: Acked) {
+        let (cwnd, limit) = (self.window.cwnd(), self.growth_limit());
+        self.inform_control(segment, &mut acked.sample(now, self.window.round()));
+        if self.usage.max_fs.is_some() {
+            self.cap_growth(cwnd, limit);
+        }
     }
 
     /// The round trip that the congestion control hears of: `last` where a record says when each segment left, since what left
@@ -251,7 +282,7 @@ impl Sender {
             clock: self.clock(now),
             segment: &news,
         };
-        let pending = self.timer;
+        let pending = self.pending;
         let mut reaction = Reaction::default();
         self.recovery.on_ack(&self.space, &arrival, &mut reaction);
         self.report_lost(now);
@@ -275,9 +306,9 @@ impl Sender {
     }
 
     fn on_window_opened(&mut self) {
-        if self.timer == TimerKind::Persist {
-            self.timer = TimerKind::Retransmit;
-            self.alarm.set(Time::NEVER);
+        if self.pending == TimerKind::Persist {
+            self.pending = TimerKind::Retransmit;
+            self.timeout = Timeout::OFF;
             self.offer.probe_due = false;
             self.sampling.rtt.on_window_opened();
         }
@@ -306,19 +337,19 @@ impl Sender {
             Signal::Resume => self.counters.fast_retransmits += 1,
             Signal::TailRepaired { in_flight } => {
                 self.reduce(now, CongestionKind::FastRetransmit, in_flight, delivered);
-                self.end_fall();
+                self.end_reduction();
             }
             Signal::Mark => {
                 self.counters.ecn_reductions += 1;
                 self.reduce(now, CongestionKind::EcnEcho, self.space.flight(), delivered);
             }
             Signal::Recovered { limit } => {
-                self.end_fall();
+                self.end_reduction();
                 self.window.change(|control| control.on_recovered(now, Bytes::new(limit)));
             }
             Signal::Undone { restores } => {
                 self.expiries = 0;
-                self.end_fall();
+                self.end_reduction();
                 if restores {
                     self.window.change(|control| control.on_undo(now));
                 }
@@ -327,28 +358,28 @@ impl Sender {
     }
 
     /// An acknowledgement, or the time, moves a window that falls step by step.
-    pub(super) fn fall(&mut self, reaction: &Reaction, lost_before: u64, advanced: bool) {
-        let Some(reduction) = &mut self.reduction else { return };
-        let news = News {
+    pub(super) fn reduce_proportionally(&mut self, reaction: &Reaction, lost_before: u64, advanced: bool) {
+        let Some(prr) = &mut self.prr else { return };
+        let ack = PrrAck {
             delivered: reaction.delivered,
             is_loss: self.recovery.lost() > lost_before,
             advanced,
             pipe: self.recovery.in_flight(&self.space),
         };
         let target = self.window.control().cwnd().as_u64();
-        if let Some(window) = reduction.on_ack(&news, target, self.space.mss) {
-            self.window.fall_to(Some(window));
+        if let Some(window) = prr.on_ack(&ack, target, self.space.mss) {
+            self.window.set_prr_cwnd(Some(window));
         }
     }
 
     /// The window is the control's again.
-    pub(super) fn end_fall(&mut self) {
-        self.reduction = None;
+    pub(super) fn end_reduction(&mut self) {
+        self.prr = None;
         self.note_extras();
-        self.window.fall_to(None);
+        self.window.set_prr_cwnd(None);
     }
 
-    /// What the clock and the estimator of the round trip say now.
+    /// The clock, with the estimates of the round trip.
     pub(super) fn clock(&self, now: Time) -> Clock {
         let (least, smoothed) = self.sampling.rtt.least_and_smoothed();
         Clock { now, least, smoothed }
@@ -356,13 +387,13 @@ impl Sender {
 
     /// The window falls because of `kind`, with `in_flight` bytes in flight, and so many newly `delivered`.
     pub(super) fn reduce(&mut self, now: Time, kind: CongestionKind, in_flight: u64, delivered: u64) {
-        if let Some(kind) = self.heeded(now, kind) {
-            self.fall_for(now, kind, in_flight, delivered);
+        if let Some(kind) = self.congestion_signal(now, kind) {
+            self.reduce_window(now, kind, in_flight, delivered);
         }
     }
 
-    /// What the control is to hear of `kind`, as recovery stands before it acts on it.
-    pub(super) fn heeded(&mut self, now: Time, kind: CongestionKind) -> Option<CongestionKind> {
+    /// The signal that the control receives for `kind`, as recovery stands before it acts on it.
+    pub(super) fn congestion_signal(&mut self, now: Time, kind: CongestionKind) -> Option<CongestionKind> {
         if kind != CongestionKind::EcnEcho {
             self.note_lost(now, self.space.una);
         }
@@ -371,18 +402,18 @@ impl Sender {
 
     /// The control hears of `kind`, and the window falls as it says; `in_flight` bytes were in flight, and so many newly
     /// `delivered`.
-    pub(super) fn fall_for(&mut self, now: Time, kind: CongestionKind, in_flight: u64, delivered: u64) {
+    pub(super) fn reduce_window(&mut self, now: Time, kind: CongestionKind, in_flight: u64, delivered: u64) {
         let in_flight = self.halved(in_flight);
         let event = CongestionEvent { now, kind, in_flight: Bytes::new(in_flight) };
         let before = self.window.cwnd();
         self.window.change(|control| control.on_congestion(&event));
         let is_timeout = matches!(kind, CongestionKind::Timeout { .. });
         if is_timeout {
-            self.end_fall();
+            self.end_reduction();
         } else if self.proportional {
-            self.reduction = Some(Reduction::begin(self.recover_fs(before, delivered)));
+            self.prr = Some(Prr::begin(self.recover_fs(before, delivered)));
             self.note_extras();
-            self.window.fall_to(Some(before));
+            self.window.set_prr_cwnd(Some(before));
         }
         self.ecn.on_reduced(kind, self.space.max, in_flight);
     }
@@ -442,7 +473,7 @@ impl Sender {
     }
 
     /// RFC 3168 §6.1.2: what an echo means that arrives now; once per window of data it is news.
-    fn news_of_echo(&self) -> Option<Echo> {
+    fn first_echo(&self) -> Option<Echo> {
         let in_flight = self.space.flight();
         let is_news = !self.is_recovering() && self.ecn.is_news(self.space.una) && in_flight > 0;
         is_news.then(|| Echo { in_flight, is_least: self.window.cwnd() == self.space.mss })
@@ -457,10 +488,10 @@ impl Sender {
     /// RFC 3168 §6.1.2: a window of one segment cannot fall, so the next new segment waits for the retransmission timer.
     /// Linux, whose recovery by time keeps to its own rules, sends it at once.
     fn hold_new_data(&mut self, now: Time) {
-        // What was sent before going back to a hole is no new data.
+        // Data that was sent before going back to a hole is no new data.
         if self.space.una == self.space.max && !self.is_done() {
-            self.timer = TimerKind::Hold;
-            self.alarm.set(self.sampling.rtt.deadline(now));
+            self.pending = TimerKind::Hold;
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         }
     }
 
@@ -469,7 +500,7 @@ impl Sender {
             return AckOutcome::default();
         }
         let sent = self.handshake.on_answer(segment.echo, self.sampling.is_exact());
-        self.alarm.set(Time::NEVER);
+        self.timeout = Timeout::OFF;
         self.expiries = 0;
         self.offer.begin(segment.window);
         self.ecn.on_answer(segment.flags);

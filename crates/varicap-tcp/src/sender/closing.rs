@@ -5,7 +5,7 @@ use varicap_units::Time;
 
 use super::Sender;
 use super::output::{Outgoing, nonzero};
-use crate::recovery::Space;
+use crate::recovery::SequenceSpace;
 use crate::segment::{Flags, Segment};
 
 /// The ends of both directions.
@@ -31,7 +31,7 @@ impl Closing {
 
     /// The number that a FIN takes if it left with data: it counts in the flight, and not in the window, which holds segments.
     #[inline]
-    pub(super) fn riding(&self, space: &Space, written: u64) -> u64 {
+    pub(super) fn riding(&self, space: &SequenceSpace, written: u64) -> u64 {
         u64::from(self.rode && space.nxt > written)
     }
 
@@ -79,7 +79,7 @@ impl Sender {
         (len, if self.closing.is_closed { self.fin_in_line(len) } else { 0 })
     }
 
-    /// Whether the FIN goes with the next `len` bytes, after which there may be others: one or none.
+    /// The FIN that goes with the next `len` bytes, after which there may be others: one or none.
     fn fin_in_line(&self, len: u64) -> u64 {
         let (end, nxt) = (self.written, self.space.nxt);
         let is_last = self.closing.has_fin && nxt <= end && nxt + len == end;

@@ -8,27 +8,27 @@ use crate::segment::{ECN_SETUP, FIRST_CE_COUNT, Flags};
 
 /// How often a SYN that asks for accurate ECN is sent before one that asks for nothing. Source: RFC 9768 §3.1.4.1.
 const ACCURATE_SYNS: u32 = 2;
-/// What acknowledges an answer to the SYN that was not ECN-capable. Source: RFC 9768 §3.2.2.1, Table 3.
+/// The value that acknowledges an answer to the SYN that was not ECN-capable. Source: RFC 9768 §3.2.2.1, Table 3.
 const SAW_NOT_ECT: u32 = 0b010;
 
-/// What a sender knows of ECN, and when its window fell last.
+/// The state of a sender's ECN, and when its window fell last.
 #[derive(Debug)]
 pub(super) struct Ecn {
     /// Whether data is ECN-capable: so it was set, and the peer agreed if there was a handshake.
     pub(super) enabled: bool,
-    /// What the SYN asks for.
+    /// The mode that the SYN asks for.
     asks: EcnMode,
     /// The receiver's counters, if it feeds them back.
     pub(super) accurate: Option<Box<Feedback>>,
     /// Whether acknowledgements have an order beside their numbers.
     timestamps: bool,
-    /// What the flags of an acknowledgement must be that takes the fast path.
+    /// The flags of an acknowledgement that takes the fast path.
     pub(super) plain: Flags,
     /// Every packet is ECN-capable, and its own acknowledgement reports its mark to the congestion control.
     marks_each: bool,
-    /// What is sent again is ECN-capable in AccECN mode.
+    /// Retransmissions are ECN-capable in AccECN mode.
     resent_capable: bool,
-    /// What the congestion control needs.
+    /// The ECN that the congestion control needs.
     need: EcnNeed,
     /// The flags of ECN-capable data: ECT(0), or ECT(1).
     capable: Flags,

@@ -1,4 +1,4 @@
-//! What a segment that leaves may take beyond its numbers. Hardly any does: whether there is any extra at all is noted as they
+//! Additions to a segment that leaves, beyond its numbers. Hardly any has some: whether there is any extra at all is noted as they
 //! come and go, so that most segments are asked one question.
 
 use varicap_units::Time;
@@ -10,10 +10,7 @@ impl Sender {
     /// Whether a segment that leaves takes more than its numbers: it is ECN-capable or gives the only sample of its window, a
     /// write of the application may end in it, or the window falls step by step, which it opens.
     fn has_any_extra(&self) -> bool {
-        self.ecn.enabled
-            || self.sampling.is_one_per_window()
-            || self.writes.is_some()
-            || self.reduction.is_some()
+        self.ecn.enabled || self.sampling.is_one_per_window() || self.writes.is_some() || self.prr.is_some()
     }
 
     /// Something has changed by which segments that leave may take more than their numbers.
@@ -35,8 +32,8 @@ impl Sender {
             flags = self.ecn.flags();
             self.sampling.on_sent(now, to);
         }
-        if let Some(reduction) = &mut self.reduction {
-            reduction.on_sent(to - from);
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(to - from);
         }
         if self.writes.is_none() { flags } else { flags.with(self.push_flag(from, to)) }
     }

@@ -4,7 +4,7 @@ use varicap_units::Time;
 
 use crate::config::{AfterLostSyn, TcpConfig};
 
-/// Whether the connection is open, and how its SYN fares.
+/// The state of the handshake and of its SYN.
 #[derive(Debug)]
 pub(super) struct Handshake {
     pub(super) connected: bool,
@@ -19,7 +19,7 @@ pub(super) struct Handshake {
     after_loss: AfterLostSyn,
     /// How often the SYN has timed out.
     expiries: u16,
-    /// What its options take beyond those of other segments [B].
+    /// The size of its options beyond those of other segments [B].
     pub(super) syn_options: u16,
     /// The answer to the SYN is acknowledged by a segment of its own.
     acknowledges: bool,

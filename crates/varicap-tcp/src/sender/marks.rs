@@ -13,7 +13,7 @@ const BYTE_VALUES: u32 = 1 << 24;
 /// weight of each. Source: Linux 7.0 (`ACK_COMP_THRESH`, `PKTS_ACKED_WEIGHT`, `PKTS_ACKED_PREC`).
 const THINNED: u32 = 4 * 64;
 
-/// What an acknowledgement says of marks.
+/// The marks that an acknowledgement reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// Whether it reports congestion: newly marked packets, or RFC 3168's echo.
@@ -23,7 +23,7 @@ pub(super) struct Marks {
     pub(super) bytes: u64,
 }
 
-/// What a sender in AccECN mode knows of its receiver's counters.
+/// The receiver's counters, as far as a sender in AccECN mode knows them.
 #[derive(Debug)]
 pub(super) struct Feedback {
     /// Packets that arrived with CE (s.cep).
@@ -104,7 +104,7 @@ fn likely(least: u32, newly: u32, bytes: Option<u64>, mss: u64) -> u32 {
 }
 
 impl Sender {
-    /// What an acknowledgement says of marks.
+    /// The marks that an acknowledgement reports.
     pub(super) fn read_marks(&mut self, segment: &Segment) -> Marks {
         let Some(feedback) = &mut self.ecn.accurate else {
             return Marks { any: segment.flags.has(Flags::ECE), ..Marks::default() };

@@ -4,7 +4,7 @@
 //! after which the sender wants to be polled too.
 
 mod ack;
-mod alarm;
+mod ack_sample;
 mod closing;
 mod ecn;
 mod extras;
@@ -32,20 +32,20 @@ use crate::config::{Nagle, TcpConfig, WindowProbe};
 use crate::congestion::{CongestionControl, Controller, Counting, GrowWhen, Halving, Start, Window};
 use crate::pacing::Pace;
 use crate::place::Place;
-use crate::recovery::{Beliefs, LossRecovery, Order, Reduction as ReductionChoice, Space, State};
+use crate::recovery::{Beliefs, LossRecovery, Order, Reduction, SequenceSpace, State};
 use crate::reservation::Reservation;
 use crate::segment::Flags;
 use crate::writes::Writes;
-use alarm::Alarm;
 use closing::Closing;
 use ecn::Ecn;
 use handshake::Handshake;
 use nagle::ShortSegments;
 use offer::Offer;
 pub use output::Polled;
-use prr::Reduction;
+use prr::Prr;
 use release::Release;
 use sampling::Sampling;
+use timers::Timeout;
 use usage::Usage;
 
 /// Windows above this are no limit: far more than any path holds, and safe to add to.
@@ -78,11 +78,11 @@ pub struct Counters {
     pub reservations_given_up: u64,
 }
 
-/// What is counted of these: what no run can do four thousand million times, as there may be 100,000 senders, in half a
+/// The counters behind these. No run counts some of them to four thousand million; as there may be 100,000 senders, they take half a
 /// word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    /// Whether they have data or not.
+    /// Segments sent, with data or without.
     sent_packets: u64,
     sent_bytes: u64,
     retransmitted_packets: u64,
@@ -112,13 +112,13 @@ enum TimerKind {
     Persist,
     /// Anything at all about the tail of what was sent (RFC 8985 §7).
     Probe,
-    /// What may be late rather than lost (RFC 8985 §6.3).
+    /// The end of the reordering window, after which late segments are lost (RFC 8985 §6.3).
     Reorder,
     /// The next new segment, after an echo at a window of one (RFC 3168 §6.1.2).
     Hold,
 }
 
-/// What has happened since the timer was set by which a tail is probed: it is set once, when nothing more leaves now.
+/// The last event since the timer was set by which a tail is probed: it is set once, when nothing more leaves now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SinceProbe {
     Nothing,
@@ -132,23 +132,23 @@ enum SinceProbe {
 ///
 /// A peer that stays silent is asked again at the largest RTO until the timer [gives up](Sender::gave_up), if it ever does.
 ///
-/// What most acknowledgements read lies together, and first: where there are 100,000 senders, a line of the cache that is
+/// The fields that most acknowledgements read lie together, and first: where there are 100,000 senders, a line of the cache that is
 /// not read is time saved.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
-    space: Space,
+    space: SequenceSpace,
     /// End of what the application has offered [B].
     written: u64,
     /// Full segments up to here leave without a look at the end: a FIN may ride on the last one [B].
     plain_until: u64,
     max_window: u64,
-    /// When `timer` fires.
-    alarm: Alarm,
-    timer: TimerKind,
+    /// When the timer fires (Linux: `icsk_timeout`), and what it waits for (`icsk_pending`).
+    timeout: Timeout,
+    pending: TimerKind,
     /// A probe of the tail must be sent.
     tail_probe_due: bool,
-    /// What has happened since the timer was set by which a tail is probed.
+    /// The last event since the timer was set by which a tail is probed.
     since_probe: SinceProbe,
     /// Whether segments that leave may take more than their numbers.
     has_extras: bool,
@@ -157,7 +157,7 @@ pub struct Sender {
     /// Whether something other than cwnd was the limit when it last stopped sending.
     app_limited: bool,
     restart_after_idle: bool,
-    /// What arrived counts when it is SACKed, not when it is acknowledged cumulatively.
+    /// Data that arrived counts when it is SACKed, not when it is acknowledged cumulatively.
     counts_arrivals: bool,
     halving: Halving,
     halves_at_each_timeout: bool,
@@ -168,7 +168,7 @@ pub struct Sender {
     keeps_in_flight: bool,
     /// The window falls step by step in recovery.
     proportional: bool,
-    /// What left late at a rate of the control shortens the next gap.
+    /// A segment that left late at a rate of the control shortens the next gap.
     pacing_credit: bool,
     /// No faster than the network advertises.
     is_capped: bool,
@@ -195,7 +195,7 @@ pub struct Sender {
     short: ShortSegments,
     initial_window: u64,
     /// How far the window has come that falls step by step.
-    reduction: Option<Reduction>,
+    prr: Option<Prr>,
     /// The instant of the last push or poll.
     #[cfg(debug_assertions)]
     latest: Time,
@@ -238,9 +238,9 @@ impl Sender {
         if wants.rate_samples {
             recovery.remember_found();
         }
-        let falls = config.recovery.rack().is_some_and(|rack| rack.reduction == ReductionChoice::Prr);
+        let falls = config.recovery.rack().is_some_and(|rack| rack.reduction == Reduction::Prr);
         let mut sender = Sender {
-            space: Space { una: 0, nxt: 0, max: 0, mss },
+            space: SequenceSpace { una: 0, nxt: 0, max: 0, mss },
             written: 0,
             plain_until: 0,
             closing: Closing::new(config.fin),
@@ -249,8 +249,8 @@ impl Sender {
             writes: None,
             offer: Offer::new(if config.handshake { 0 } else { offer }, offer),
             max_window: in_bytes(config.max_window, config).as_u64().clamp(mss, NO_LIMIT),
-            alarm: Alarm::off(),
-            timer: TimerKind::Retransmit,
+            timeout: Timeout::OFF,
+            pending: TimerKind::Retransmit,
             tail_probe_due: false,
             since_probe: SinceProbe::Nothing,
             expiries: 0,
@@ -270,7 +270,7 @@ impl Sender {
             recovery,
             window: Window::new(control, pace.is_some()),
             proportional: falls && !wants.own_recovery,
-            reduction: None,
+            prr: None,
             release,
             short: ShortSegments::new(config.nagle),
             pace,
@@ -392,7 +392,7 @@ impl Sender {
     /// application can change anything. Ask after polling until `None`.
     #[inline]
     pub fn poll_at(&self) -> Time {
-        self.fires_at().min(self.release.wake_at())
+        self.timeout().min(self.release.wake_at())
     }
 
     /// Congestion window, at most the configured maximum; the inflation of fast recovery is not included [B].
@@ -412,12 +412,12 @@ impl Sender {
         Bytes::new(self.recovery.in_flight(&self.space))
     }
 
-    /// What the scoreboard believes of the data in flight; none without SACK.
+    /// The state of the data in flight according to the scoreboard; none without SACK.
     pub fn beliefs(&self) -> Option<Beliefs> {
         self.recovery.beliefs()
     }
 
-    /// What it has learnt of the order in which the network delivers, if its recovery waits for what is late.
+    /// The reordering that it has seen, if its recovery has a reordering window.
     pub fn order(&self) -> Option<Order> {
         self.recovery.order()
     }
@@ -476,12 +476,12 @@ impl Sender {
         self.sampling.last_read()
     }
 
-    /// What an acknowledgement reads and is no part of this: the state of recovery.
+    /// The place outside of this that an acknowledgement reads: the state of recovery.
     pub fn aside(&self) -> Place {
         self.recovery.place()
     }
 
-    /// What that points to, if the next acknowledgement reads it.
+    /// The place to which that points, if the next acknowledgement reads it.
     pub fn far(&self) -> Option<Place> {
         self.recovery.far()
     }
@@ -505,7 +505,7 @@ impl Sender {
     #[inline]
     fn note_poll(&mut self, now: Time) {
         self.note_time(now);
-        debug_assert!(now <= self.fires_at(), "polled at {now:?}, after the timer at {:?}", self.fires_at());
+        debug_assert!(now <= self.timeout(), "polled at {now:?}, after the timer at {:?}", self.timeout());
     }
 
     /// Asserts what holds between any two calls.
@@ -513,7 +513,7 @@ impl Sender {
     fn check(&self) {
         debug_assert!(self.space.is_sound(), "{:?}", self.space);
         debug_assert!(self.window.cwnd() >= self.space.mss, "cwnd of {} B", self.window.cwnd());
-        let is_watched = !self.alarm.is_off() || self.handshake.gave_up;
+        let is_watched = !self.timeout.is_off() || self.handshake.gave_up;
         debug_assert!(self.space.flight() == 0 || is_watched, "data in flight without a timer");
     }
 }

@@ -1,7 +1,7 @@
 //! Short segments that wait. Source: RFC 896, RFC 9293 §3.7.4; Minshall's variant as in Linux, `tcp_nagle_check`.
 
 use crate::config::Nagle;
-use crate::recovery::Space;
+use crate::recovery::SequenceSpace;
 
 /// Which short segments wait for an acknowledgement, or for more data.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ impl ShortSegments {
     }
 
     /// Whether a short segment that would be the next one has to wait. What was sent before never waits.
-    pub(super) fn wait(&self, space: &Space) -> bool {
+    pub(super) fn wait(&self, space: &SequenceSpace) -> bool {
         let outstanding = match self.rule {
             Nagle::Off => return false,
             Nagle::Rfc896 => space.max,

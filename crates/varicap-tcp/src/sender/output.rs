@@ -1,12 +1,13 @@
-//! What a sender sends, and when.
+//! The segments that a sender sends, and when.
 
 use std::num::NonZeroU16;
 
 use varicap_units::{Bytes, Time};
 
+use super::timers::Timeout;
 use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::CongestionControl;
-use crate::recovery::{Space, State};
+use crate::recovery::{SequenceSpace, State};
 use crate::segment::{Flags, Segment};
 
 /// A segment to be sent, before it is written where it is wanted.
@@ -18,7 +19,7 @@ pub(super) struct Outgoing {
     pub(super) flags: Flags,
 }
 
-/// What [`Sender::poll_into`] had to send.
+/// The outcome of [`Sender::poll_into`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled {
     /// Nothing.
@@ -57,7 +58,7 @@ impl Sender {
     #[inline(always)]
     pub fn poll_into(&mut self, now: Time, place: &mut Segment) -> Polled {
         self.note_poll(now);
-        let Space { una, nxt, max, mss } = self.space;
+        let SequenceSpace { una, nxt, max, mss } = self.space;
         let end = nxt + mss;
         let offered = self.plain_until.min(self.offer.edge);
         // In recovery pacing comes before the window.
@@ -66,7 +67,7 @@ impl Sender {
         let simple = una < nxt
             && nxt == max
             && end <= offered
-            && now < self.alarm.soonest()
+            && now < self.timeout_bound()
             && (self.release.is_open(now) || !is_resending && self.release.is_only_paced(now))
             && !self.offer.probe_due
             && !(is_resending && self.recovery.may_resend(end - una <= self.flight_limit()));
@@ -90,7 +91,7 @@ impl Sender {
         debug_assert_eq!(limit, self.flight_limit(), "what leaves moves no window");
         // Mostly the window is full now, or the next segment has to wait, and the next poll would say so.
         let next = end + mss;
-        debug_assert!(now < self.alarm.soonest(), "data in flight had no timer");
+        debug_assert!(now < self.timeout_bound(), "data in flight had no timer");
         if next > offered {
             return Polled::Segment;
         }
@@ -176,11 +177,8 @@ impl Sender {
     /// The next segment that fits into `window`, or else into cwnd as recovery stretches it.
     #[inline]
     fn next_within(&mut self, now: Time, window: Option<u64>) -> Option<Outgoing> {
-        if now >= self.alarm.soonest() {
-            self.ask_alarm(now);
-            if now >= self.alarm.soonest() {
-                self.on_expiry(now);
-            }
+        if self.has_run_out(now) {
+            self.on_expiry(now);
         }
         if std::mem::take(&mut self.tail_probe_due)
             && let Some(probe) = self.probe_tail(now)
@@ -197,7 +195,7 @@ impl Sender {
         self.poll_new(now, window)
     }
 
-    /// What may be outstanding: cwnd as recovery stretches it [B].
+    /// The data that may be outstanding: cwnd as recovery stretches it [B].
     #[inline]
     fn flight_limit(&self) -> u64 {
         let cwnd = self.window.cwnd().min(self.max_window) as i64;
@@ -214,7 +212,7 @@ impl Sender {
             // Full windows are the window's doing, even if the application has nothing more.
             return self.hold(flight + mss <= self.unclamped_window());
         }
-        if flight == 0 && self.timer == TimerKind::Hold {
+        if flight == 0 && self.pending == TimerKind::Hold {
             return self.hold(false);
         }
         if nxt + least > self.offer.edge {
@@ -314,9 +312,9 @@ impl Sender {
         let flags = self.note_resent(to);
         if self.recovery.tracks() {
             self.recovery.on_sent(now, (from, to));
-            if from == self.space.una && self.timer != TimerKind::Reorder {
-                self.timer = TimerKind::Retransmit;
-                self.alarm.set(self.sampling.rtt.deadline(now));
+            if from == self.space.una && self.pending != TimerKind::Reorder {
+                self.pending = TimerKind::Retransmit;
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
         } else if from == self.space.una
             && self.recovery.is_selective()
@@ -324,7 +322,7 @@ impl Sender {
         {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
             // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout indefinitely.
-            self.alarm.set(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         }
         self.space.nxt = self.space.nxt.max(to);
         let flags = self.with_extras(now, (from, to), flags, false);
@@ -348,8 +346,8 @@ impl Sender {
         self.account(now, wire_size);
         self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
-        if self.alarm.is_off() {
-            self.alarm.set(self.sampling.rtt.deadline(now));
+        if self.timeout.is_off() {
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
     }
@@ -403,7 +401,7 @@ impl Sender {
     #[cold]
     fn poll_closing(&mut self, now: Time, len: u64) -> Option<Outgoing> {
         let room = self.offer.edge.saturating_sub(self.space.nxt);
-        // What was sent before cannot wait: its timer runs.
+        // Data that was sent before cannot wait: its timer runs.
         let worthwhile = self.offer.is_worthwhile(room, len) || self.space.nxt < self.space.max;
         if room > 0 && worthwhile {
             if !self.may_leave(now) {
@@ -413,11 +411,11 @@ impl Sender {
         }
         if self.space.flight() == 0 {
             // A receiver that took back its whole window is probed as any closed one when the timer that runs expires.
-            if self.timer != TimerKind::Persist {
-                (self.timer, self.offer.probes_out) = (TimerKind::Persist, 0);
+            if self.pending != TimerKind::Persist {
+                (self.pending, self.offer.probes_out) = (TimerKind::Persist, 0);
             }
-            if self.alarm.is_off() {
-                self.alarm.set(self.sampling.rtt.deadline(now));
+            if self.timeout.is_off() {
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
         }
         self.hold(true)
@@ -439,7 +437,7 @@ impl Sender {
         if !self.handshake.take_syn(now) {
             return None;
         }
-        self.alarm.set(self.sampling.rtt.deadline(now));
+        self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         self.count_empty();
         let size = self.overhead.saturating_add(self.handshake.syn_options);
         self.account(now, size);
@@ -457,7 +455,7 @@ impl Sender {
         Outgoing { seq: 0, len: 0, wire_size: nonzero(self.overhead), flags: self.ecn.third_flags() }
     }
 
-    /// What little the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.
+    /// The little data that the window takes or, if it is closed, a byte beyond it. Source: RFC 1122 §4.2.2.17.
     fn probe(&mut self, now: Time) -> Option<Outgoing> {
         let seq = self.space.nxt;
         let (unsent, fin) = self.next_in_line();
@@ -466,7 +464,7 @@ impl Sender {
             return None;
         }
         if room > 0 {
-            self.timer = TimerKind::Retransmit;
+            self.pending = TimerKind::Retransmit;
             return Some(self.emit_in_line(now, room.min(unsent), if room > unsent { fin } else { 0 }));
         }
         if self.probes_old && seq > 0 {

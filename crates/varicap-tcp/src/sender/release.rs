@@ -1,4 +1,4 @@
-//! What may leave now, when next, and what a loss means: pacing, the limit of bursts, and the reservation of a sender
+//! The release of segments: pacing, the limit of bursts, and the reservation of a sender
 //! that has one. The sender asks here, and knows none of them.
 
 use varicap_units::{Bytes, Pacer, Rate, Span, Stream, Time, Work};
@@ -200,7 +200,7 @@ impl Release {
     /// The next segment may go `gap` after the last one was due; of the time by which that left later, at most half a gap
     /// counts, so that a pause lets no burst out. Source: Linux, `tcp_update_skb_after_send`.
     pub(super) fn space(&mut self, now: Time, gap: Span) {
-        // What does not wait, such as a probe, leaves before its time: the schedule goes on from there.
+        // A segment that does not wait, such as a probe, leaves before its time: the schedule goes on from there.
         let due = self.paced_until;
         self.paced_until = now.max(due) + gap.saturating_sub(now.since(due).min(gap / 2));
         if !self.looks_at_each {
@@ -279,7 +279,7 @@ impl Release {
         }
     }
 
-    /// What is granted is no burst: what was left of it, for [`Release::end_exemption`].
+    /// Segments that are granted are no burst: returns what was left of it, for [`Release::end_exemption`].
     pub(super) fn exempt(&mut self) -> u32 {
         std::mem::replace(&mut self.burst_left, u32::MAX)
     }

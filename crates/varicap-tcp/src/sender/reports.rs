@@ -26,13 +26,12 @@ impl Sender {
             && segment.ack == self.space.una
             && Offer::of(segment) == self.offer.edge
             && self.handshake.connected
-            && !self.window.hears(false)
+            && !self.window.takes_sample(false)
     }
 
     /// As `on_unusual`, for what [only reports](Sender::only_reports).
     #[inline(never)]
     fn on_report(&mut self, now: Time, segment: &Segment) -> AckOutcome {
-        debug_assert!(!self.alarm.leads(), "the tail is probed of a flight without records");
         self.offer.on_update(segment);
         let signal = self.recovery.on_report(&self.space, segment);
         self.report_lost(now);

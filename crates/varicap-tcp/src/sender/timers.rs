@@ -1,48 +1,111 @@
-//! The single timer of a sender: the retransmission timer, and what may fire before it.
+//! The single timer of a sender, as Linux has it: `pending` says what it waits for (`icsk_pending`), `timeout` when it
+//! fires (`icsk_timeout`).
 
 use varicap_units::{Bytes, Span, Time};
 
-use super::alarm::Wait;
 use super::output::Outgoing;
 use super::{Sender, SinceProbe, TimerKind};
 use crate::congestion::{CongestionControl, CongestionKind};
 use crate::recovery::{Reaction, State};
+use crate::timer::FIRST_PROBE;
+
+/// When the timer of a sender fires. Nearly every acknowledgement sets it anew and it hardly ever fires, so that an RTO is
+/// computed when somebody asks for it: 30 instructions an acknowledgement less.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Timeout {
+    /// At this instant.
+    At(Time),
+    /// An RTO after this instant, to the nanosecond.
+    Rto(Time),
+    /// An RTO after this instant, by the timer's clock.
+    Deadline(Time),
+    /// So long after this instant, by the timer's clock.
+    Wait(Time, Span),
+}
+
+impl Timeout {
+    /// A timer that does not run.
+    pub(super) const OFF: Timeout = Timeout::At(Time::NEVER);
+
+    /// Whether the timer does not run.
+    #[inline]
+    pub(super) fn is_off(self) -> bool {
+        matches!(self, Timeout::At(Time::NEVER))
+    }
+}
 
 impl Sender {
-    /// As [`Sender::rearm`], after an acknowledgement in order: of a segment that left `last` ago, if that is recorded.
+    /// The instant at which the timer fires.
     #[inline]
-    pub(super) fn rearm_in_order(&mut self, now: Time, last: Option<Span>) {
-        let Some(last) = last.filter(|_| self.recovery.probes() && self.space.una < self.space.max) else {
-            return self.rearm(now);
-        };
-        if self.since_probe == SinceProbe::Nothing {
-            self.since_probe = SinceProbe::Acknowledged;
+    pub(super) fn timeout(&self) -> Time {
+        match self.timeout {
+            Timeout::At(at) => at,
+            Timeout::Rto(since) => since + self.sampling.rtt.rto(),
+            Timeout::Deadline(since) => self.sampling.rtt.deadline(since),
+            Timeout::Wait(since, span) => self.sampling.rtt.after(since, span),
         }
-        self.timer = TimerKind::Probe;
-        self.wait_in_order(now, last);
+    }
+
+    /// An instant before which the timer does not fire.
+    #[inline]
+    pub(super) fn timeout_bound(&self) -> Time {
+        match self.timeout {
+            Timeout::At(at) => at,
+            Timeout::Rto(since) | Timeout::Deadline(since) => since + self.sampling.rtt.least_rto(),
+            Timeout::Wait(since, span) => since + span,
+        }
+    }
+
+    /// Sets the timer. The clock of a timer without a least RTO counts ticks, and may be early: then it is computed at once.
+    #[inline]
+    fn set_timeout(&mut self, timeout: Timeout) {
+        self.timeout = timeout;
+        if self.sampling.rtt.least_rto() == Span::ZERO {
+            self.timeout = Timeout::At(self.timeout());
+        }
+    }
+
+    /// Computes when the timer fires, before the RTO changes.
+    pub(super) fn fix_timeout(&mut self) {
+        if let Timeout::Rto(_) | Timeout::Deadline(_) = self.timeout {
+            self.timeout = Timeout::At(self.timeout());
+        }
+    }
+
+    /// Whether the timer has run out.
+    #[inline]
+    pub(super) fn has_run_out(&self, now: Time) -> bool {
+        now >= self.timeout_bound() && now >= self.timeout()
+    }
+
+    /// An instant after `now` by which to wake the sender: at [`Sender::poll_at`], or before; then it has to be asked again.
+    #[inline]
+    pub fn wake_by(&self, now: Time) -> Time {
+        let bound = self.timeout_bound().min(self.release.wake_at());
+        if bound > now { bound } else { self.poll_at() }
+    }
+
+    /// Whether the sender is to be polled at `now`.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.timeout_bound().min(self.release.wake_at()) <= now && self.poll_at() <= now
     }
 
     /// RFC 6298 (5.2), (5.3): off when all is acknowledged, else anew.
     #[inline]
     pub(super) fn rearm(&mut self, now: Time) {
         if self.space.una == self.space.max {
-            self.alarm.set(Time::NEVER);
+            self.timeout = Timeout::OFF;
         } else if self.recovery.may_probe() {
             if self.since_probe == SinceProbe::Nothing {
                 self.since_probe = SinceProbe::Acknowledged;
             }
-            // Until nothing more leaves, which is the same instant.
-            self.timer = TimerKind::Probe;
-            self.wait_for_rto(now, Wait::Rto);
+            // Until nothing more leaves, which is mostly the same instant.
+            self.pending = TimerKind::Probe;
+            self.set_timeout(Timeout::Rto(now));
         } else {
-            self.wait_for_rto(now, Wait::Timeout);
+            self.set_timeout(Timeout::Deadline(now));
         }
-    }
-
-    /// Whether an acknowledgement that had to be looked at sets the timer.
-    #[inline]
-    pub(super) fn sets_timer(&self, reaction: &Reaction, is_new: bool) -> bool {
-        reaction.rearm || reaction.reorder_after.is_some() || (self.space.una == self.space.max && is_new)
     }
 
     /// The timer after an acknowledgement that had to be looked at; `pending` is what it waited for before.
@@ -63,45 +126,58 @@ impl Sender {
 
     /// The retransmission timer of a segment that left a while ago: what waited before it does not put it off.
     fn rearm_from_head(&mut self, now: Time) {
-        self.timer = TimerKind::Retransmit;
+        self.pending = TimerKind::Retransmit;
         let left_at = self.recovery.head_left_at().unwrap_or(now);
         let rtt = &self.sampling.rtt;
         let left = (left_at + rtt.rto()).max(now + Span::from_nanos(1)) - now;
-        self.alarm.set(rtt.after(now, left));
+        self.timeout = Timeout::At(rtt.after(now, left));
     }
 
     /// Waits for what may be late.
     fn wait_for_late(&mut self, now: Time, left: Span) {
-        self.timer = TimerKind::Reorder;
+        self.pending = TimerKind::Reorder;
         let rtt = &self.sampling.rtt;
-        self.alarm.set(rtt.after(now, left.saturating_add(rtt.slack())));
+        self.timeout = Timeout::At(rtt.after(now, left.saturating_add(rtt.slack())));
     }
 
     /// Nothing more leaves now: what left last is the tail to be probed.
     #[inline]
     pub(super) fn settle_timer(&mut self, now: Time) {
-        if self.since_probe == SinceProbe::Nothing {
-            return;
+        let since = std::mem::replace(&mut self.since_probe, SinceProbe::Nothing);
+        if since != SinceProbe::Nothing && self.probes_tail() {
+            self.pending = TimerKind::Probe;
+            let wait = self.probe_timeout(now, since == SinceProbe::Sent);
+            self.set_timeout(Timeout::Wait(now, wait));
         }
-        let has_left = self.since_probe == SinceProbe::Sent;
-        self.since_probe = SinceProbe::Nothing;
-        if self.alarm.leads() {
-            debug_assert!(self.timer == TimerKind::Probe && self.probes_tail());
-            self.wait_on_for_probe(now, has_left);
-        } else if self.probes_tail() {
-            self.timer = TimerKind::Probe;
-            self.wait_for_probe(now, has_left);
+    }
+
+    /// RFC 8985 §7.2: two smoothed RTTs, more if a delayed acknowledgement may be all that is missing, at most the RTO: from
+    /// `now` if data was acknowledged alone, from when the first segment left if data `has_left`.
+    fn probe_timeout(&self, now: Time, has_left: bool) -> Span {
+        let rtt = &self.sampling.rtt;
+        let span = match rtt.smoothed() {
+            Some(smoothed) => {
+                let slack = if self.has_single() { rtt.longest_ack_delay() } else { rtt.slack() };
+                smoothed.saturating_mul(2).saturating_add(slack)
+            }
+            None => FIRST_PROBE,
+        };
+        let from = if has_left { self.recovery.head_left_at().unwrap_or(now) } else { now };
+        if now + span <= from + rtt.soonest_rto() {
+            return span; // the RTO is no shorter
         }
+        let limit = from + rtt.rto();
+        if limit > now { span.min(limit - now) } else { span }
     }
 
     /// Whether a tail is in flight that may be probed.
     fn probes_tail(&self) -> bool {
-        self.space.flight() > 0 && self.timer != TimerKind::Persist && self.recovery.may_probe()
+        self.space.flight() > 0 && self.pending != TimerKind::Persist && self.recovery.may_probe()
     }
 
     /// RFC 8985 §7.3: new data, even beyond the window, or else the last segment again.
     pub(super) fn probe_tail(&mut self, now: Time) -> Option<Outgoing> {
-        self.timer = TimerKind::Retransmit;
+        self.pending = TimerKind::Retransmit;
         let (len, fin) = self.next_in_line();
         let may_send_new = len + fin > 0 && self.space.nxt + len.max(fin) <= self.offer.edge;
         let outgoing = if self.recovery.is_probing() {
@@ -114,7 +190,7 @@ impl Sender {
         if outgoing.is_some() {
             self.recovery.on_probe(&self.space, !may_send_new);
             self.since_probe = SinceProbe::Nothing;
-            self.alarm.set(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
         } else {
             self.rearm_from_head(now);
         }
@@ -124,11 +200,11 @@ impl Sender {
     #[cold]
     pub(super) fn on_expiry(&mut self, now: Time) {
         self.release.refill();
-        match self.timer {
+        match self.pending {
             TimerKind::Probe => {
                 self.tail_probe_due = true;
                 // The probe sets it; until then only an arrival can come between.
-                self.alarm.set(self.sampling.rtt.deadline(now));
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
             TimerKind::Reorder => self.on_late(now),
             TimerKind::Persist => {
@@ -138,25 +214,25 @@ impl Sender {
                 self.offer.probes_out += 1;
                 self.sampling.rtt.on_expiry();
                 self.offer.probe_due = true;
-                self.alarm.set(self.sampling.rtt.deadline(now));
+                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             }
             TimerKind::Retransmit => self.on_timeout(now),
             TimerKind::Hold => {
                 debug_assert_eq!(self.space.flight(), 0, "data in flight without its own timer");
-                self.timer = TimerKind::Retransmit;
-                self.alarm.set(Time::NEVER);
+                self.pending = TimerKind::Retransmit;
+                self.timeout = Timeout::OFF;
             }
         }
     }
 
-    /// What was late is lost. Others may still be late, and are waited for, too; Linux leaves them to the RTO.
+    /// Late segments are lost. Others may still be late, and are waited for, too; Linux leaves them to the RTO.
     fn on_late(&mut self, now: Time) {
         let (lost, was_recovering) = (self.recovery.lost(), self.recovery.state() == State::Recovery);
         let reaction = self.recovery.on_reorder_timeout(&self.space, self.clock(now));
         self.report_lost(now);
         self.on_signals(now, &reaction);
         if self.recovery.lost() > lost && !was_recovering {
-            self.fall(&reaction, lost, false);
+            self.reduce_proportionally(&reaction, lost, false);
         }
         match reaction.reorder_after {
             Some(left) => self.wait_for_late(now, left),
@@ -172,7 +248,7 @@ impl Sender {
         }
         if !self.handshake.connected {
             self.handshake.on_expiry();
-            self.alarm.set(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
             return;
         }
         let backoff = self.expiries;
@@ -183,20 +259,20 @@ impl Sender {
         let in_flight = self.flight_at_expiry();
         // To the control an expiry that halves again is a first one.
         let held = if self.halves_at_each_timeout { 0 } else { backoff };
-        let kind = self.heeded(now, CongestionKind::Timeout { backoff: held });
+        let kind = self.congestion_signal(now, CongestionKind::Timeout { backoff: held });
         if self.recovery.on_timeout(now, &self.space, backoff > 0) {
             self.space.nxt = self.space.una;
         }
         // A control that models the path learns what the timeout lost, and only then of it. Source: Linux (tcp_enter_loss).
         self.report_lost(now);
         if let Some(kind) = kind {
-            self.fall_for(now, kind, in_flight, 0);
+            self.reduce_window(now, kind, in_flight, 0);
         }
         let in_flight = self.recovery.in_flight(&self.space);
         if self.keeps_in_flight && in_flight > 0 {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));
         }
-        self.alarm.set(self.sampling.rtt.deadline(now));
+        self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
     }
 
     /// Whether the timer, which has expired, is the last one. While the receiver's window is closed what is resent are probes, and
@@ -230,8 +306,8 @@ impl Sender {
         (self.written, self.closing.is_closed) = (self.written.min(self.space.max), false);
         // Full segments leave without a look at anything else.
         self.plain_until = self.written;
-        self.timer = TimerKind::Retransmit;
-        self.alarm.set(Time::NEVER);
+        self.pending = TimerKind::Retransmit;
+        self.timeout = Timeout::OFF;
         self.release.rest();
     }
 }

@@ -8,7 +8,7 @@ use crate::config::TcpConfig;
 use crate::congestion::{CongestionControl, GrowWhen, Validation, Wants};
 use crate::recovery::State;
 
-/// What is remembered of the use of the window.
+/// The record of how much of the window was used.
 #[derive(Debug)]
 pub(super) struct Usage {
     /// Something reads it.

@@ -15,7 +15,7 @@ const AFTER_SYN_LOSS: Span = Span::from_secs(3);
 /// Nanoseconds of a microsecond, in which Linux measures [ns].
 const MICROSECOND: Span = Span::from_micros(1);
 
-/// What Linux adds to a wait that is shorter than an RTO, before it counts ticks (TCP_TIMEOUT_MIN_US).
+/// The time that Linux adds to a wait that is shorter than an RTO, before it counts ticks (TCP_TIMEOUT_MIN_US).
 const SLACK: Span = Span::from_millis(2);
 
 /// Linux's timer.
@@ -81,14 +81,14 @@ impl Part for LinuxTimer {
     }
 }
 
-/// What Linux keeps of the deviation, in microseconds.
+/// The deviation as Linux keeps it, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     /// Four times the mean deviation.
     mdev: u64,
     /// The largest `mdev` of this round trip, at least `minimum`.
     mdev_max: u64,
-    /// What is added to SRTT: rises at once, falls once a round trip.
+    /// The deviation that is added to SRTT: rises at once, falls once a round trip.
     rttvar: u64,
     /// The round trip under way ends when data beyond this is acknowledged [B].
     round_end: u64,
@@ -160,7 +160,6 @@ impl super::Rule for Rule {
             least: (self.minimum * MICROSECOND.as_nanos()).min(initial).min(maximum),
             least_is_added: true,
             is_exact: !self.wheel,
-            may_be_early: false,
             maximum_backoff: u64::MAX,
             forgets_after: u32::MAX,
         }

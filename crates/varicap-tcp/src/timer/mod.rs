@@ -51,7 +51,6 @@ macro_rules! timers {
                             least: limits.least,
                             maximum: limits.maximum,
                             slack: limits.slack.max(1),
-                            probe_slack: limits.probe_slack(),
                             least_is_added: limits.least_is_added,
                             is_exact: limits.is_exact,
                         }
@@ -59,7 +58,7 @@ macro_rules! timers {
                 }
             }
 
-            /// What was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
+            /// A segment that was sent at `at` was acknowledged now. `smooth` makes a sample of the round-trip time as this clock
             /// sees it, in its units, as it would count as a first one, and of whether it has to keep RTTVAR. One dispatch serves all steps.
             #[inline]
             pub(crate) fn on_sample(
@@ -121,8 +120,6 @@ pub(crate) struct TimerRule {
     least: u64,
     maximum: u64,
     slack: u64,
-    /// At most the longest delay of an acknowledgement, and a second [ns].
-    probe_slack: u32,
     least_is_added: bool,
     is_exact: bool,
 }
@@ -165,7 +162,7 @@ struct Limits {
     linear_syn_timeouts: u32,
     /// When a connection is given up; none: never.
     retries: Option<Retries>,
-    /// What the clock adds to a wait that is shorter than an RTO [ns].
+    /// The time that the clock adds to a wait that is shorter than an RTO [ns].
     slack: u64,
     /// How long the acknowledgement of a single segment may be delayed, beyond two round trips [ns].
     longest_ack_delay: u64,
@@ -175,23 +172,13 @@ struct Limits {
     least_is_added: bool,
     /// Whether a timer fires exactly when its RTO is over.
     is_exact: bool,
-    /// Whether a timer may fire before its wait is over.
-    may_be_early: bool,
     /// By how much expiries in a row multiply the RTO at most.
     maximum_backoff: u64,
     /// Expiries in a row after which the next sample begins the estimate anew.
     forgets_after: u32,
 }
 
-impl Limits {
-    /// What the clock adds at least to the wait for a probe of a tail [ns].
-    fn probe_slack(&self) -> u32 {
-        let least = self.slack.min(self.longest_ack_delay).min(FIRST_PROBE.as_nanos());
-        if self.may_be_early { 0 } else { least as u32 }
-    }
-}
-
-/// What the estimator has made of all samples; times in the rule's units.
+/// The estimates that all samples have made; times in the rule's units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Smoothed {
     pub(crate) srtt: u64,
@@ -260,7 +247,7 @@ impl TimerRule {
         rto.saturating_mul(factor).min(self.maximum.max(1))
     }
 
-    /// What the clock adds to a wait that is shorter than an RTO: more than nothing.
+    /// The time that the clock adds to a wait that is shorter than an RTO: more than nothing.
     #[inline]
     pub(crate) fn slack(&self) -> Span {
         Span::from_nanos(self.slack)
@@ -269,12 +256,6 @@ impl TimerRule {
     /// A probe of a tail that is a single segment waits for so much longer than two round trips.
     pub(crate) fn longest_ack_delay(&self) -> Span {
         Span::from_nanos(self.limits().longest_ack_delay)
-    }
-
-    /// A probe of a tail waits for at least so much longer than two round trips.
-    #[inline]
-    pub(crate) fn probe_slack(&self) -> Span {
-        Span::from_nanos(u64::from(self.probe_slack))
     }
 
     /// No timer that is set for an RTO fires sooner.

@@ -89,7 +89,6 @@ impl super::Rule for Rule {
             least: 0,
             least_is_added: false,
             is_exact: true,
-            may_be_early: false,
             maximum_backoff: u64::MAX,
             forgets_after: u32::MAX,
         }

@@ -88,7 +88,6 @@ impl super::Rule for Rule {
             least: self.minimum.min(initial).min(maximum),
             least_is_added: false,
             is_exact: true,
-            may_be_early: false,
             maximum_backoff: u64::MAX,
             forgets_after: u32::MAX,
         }

@@ -126,7 +126,6 @@ impl super::Rule for Rule {
             least: 0,
             least_is_added: false,
             is_exact: !self.on_tick,
-            may_be_early: self.on_tick,
             maximum_backoff: self.maximum_backoff,
             forgets_after: FORGETS_AFTER,
         }

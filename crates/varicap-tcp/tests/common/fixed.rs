@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use varicap_tcp::{AckPolicy, Congestion, Receiver, Segment, Sender, TcpConfig};
 use varicap_units::{Bytes, Span, Time};
 
-/// What the bottleneck holds, waiting or being sent: the packets of a round trip, as slow start may double the window
+/// The room of the bottleneck, waiting or being sent: the packets of a round trip, as slow start may double the window
 /// once before it can see the queue.
 pub const BUFFER: usize = 100;
 

@@ -19,7 +19,7 @@ pub fn ms(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-/// What the dialogues assume unless they say otherwise: 1000-byte segments, no handshake, an ACK per segment,
+/// The settings of the dialogues unless they say otherwise: 1000-byte segments, no handshake, an ACK per segment,
 /// at least 1 s of RTO, and none of the options that soften a loss.
 pub fn config(recovery: Recovery, initial_window: u64) -> TcpConfig {
     TcpConfig {

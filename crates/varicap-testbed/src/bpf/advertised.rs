@@ -1,4 +1,4 @@
-//! What is advertised to a connection, in the layout of `struct told` in `bpf/ratcp.bpf.c`.
+//! The rates that are advertised to a connection, in the layout of `struct told` in `bpf/ratcp.bpf.c`.
 
 use varicap_tcp::congestion::{RatcpConfig, RateRtt};
 use varicap_units::{Bytes, Rate};

@@ -11,7 +11,7 @@ use crate::sys;
 
 /// UDP and IP header [B].
 const UDP_HEADER: usize = 28;
-/// What a datagram of an encoder begins with: the number of its source, and its own [B].
+/// The beginning of a datagram of an encoder: the number of its source, and its own [B].
 const NUMBERED: usize = 12;
 
 /// A source of datagrams and its socket.

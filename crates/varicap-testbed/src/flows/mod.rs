@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender as Postbox};
 
-use varicap_engine::{Application, Beginning, Offer, Openings};
+use varicap_engine::{Admission, Application, Offer, Openings};
 use varicap_experiment::measure::{FlowMeter, SenderTotals};
 use varicap_experiment::series::SenderState;
 use varicap_experiment::{FlowSpec, Network};
@@ -347,10 +347,10 @@ impl Endpoints {
         loop {
             let at = self.openings.poll_at();
             match self.openings.poll(by) {
-                Some(Beginning::Connection(opening)) => {
+                Some(Admission::Connection(opening)) => {
                     self.open(at, &opening)?;
                 }
-                Some(Beginning::TurnedAway { group }) => {
+                Some(Admission::TurnedAway { group }) => {
                     self.meters[self.openings.meter(group, None) as usize].on_transfer_refused();
                 }
                 None => return Ok(()),
@@ -509,7 +509,7 @@ impl Endpoints {
         let Some(receiver) = &connection.receiver else { return Ok(()) };
         let is_over = match &read {
             Ok(count) => *count == 0,
-            // What arrived is out of order: there is nothing to read yet.
+            // The data that arrived is out of order: there is nothing to read yet.
             Err(error) => !sys::is_again(error),
         };
         let count = match read {

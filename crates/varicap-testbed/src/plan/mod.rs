@@ -108,7 +108,7 @@ impl Plan {
             .collect();
         let mut sysctls = match mode {
             Mode::Classic => classic(&tcps, &mut notes)?,
-            // What the kernel has is left as it is, but for a timer whose parameters are the kernel's own.
+            // The kernel's own values are left as they are, but for a timer whose parameters are the kernel's own.
             Mode::Stock if tcps.iter().all(|(_, tcp)| matches!(tcp.timer, Timer::Linux(_))) => {
                 timer::parameters(&tcps, &mut notes)
             }

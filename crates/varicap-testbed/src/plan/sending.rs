@@ -1,4 +1,4 @@
-//! What leaves when, in the kernel: pacing, and short segments that wait.
+//! The kernel's release of segments: pacing, and short segments that wait.
 
 use varicap_experiment::FlowSpec;
 use varicap_tcp::{Congestion, Nagle, Pacing, TcpConfig};

@@ -38,7 +38,7 @@ impl Init {
     }
 }
 
-/// What the new process does; returns its exit code.
+/// The work of the new process; returns its exit code.
 fn serve(near: &Namespace, mut ready: PipeReader, mut command: Command) -> i32 {
     let prepare = || -> Result<(), TestbedError> {
         sys::die_with_parent().step("die with the emulator")?;

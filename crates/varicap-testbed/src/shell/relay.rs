@@ -70,7 +70,7 @@ struct Shared {
 pub struct Relayed(Arc<Shared>);
 
 impl Relayed {
-    /// What is wrong with the relay, if it was slower than the networks on both of its sides.
+    /// The fault of the relay, if it was slower than the networks on both of its sides.
     pub fn fault(&self) -> Option<String> {
         /// The share of samples in which it may be slow, and the number of them that says nothing yet.
         const MOST_SLOW: f64 = 0.05;

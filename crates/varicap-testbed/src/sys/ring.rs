@@ -31,7 +31,7 @@ pub struct Ring {
     results: Vec<i32>,
     /// Whether each task is a system call of its own, but for waits.
     is_plain: bool,
-    /// What the timeouts of waits point to.
+    /// The times that the timeouts of waits point to.
     until: [i64; 2],
 }
 
@@ -54,7 +54,7 @@ const ENTER_GETEVENTS: c_uint = 1;
 const OFF_SQ_RING: i64 = 0;
 const OFF_CQ_RING: i64 = 0x800_0000;
 const OFF_SQES: i64 = 0x1000_0000;
-/// What stands for the second entry of a task.
+/// The number that stands for the second entry of a task.
 const NOBODY: u64 = u64::MAX;
 
 /// Where the kernel keeps its numbers in the queues [B].
@@ -69,7 +69,7 @@ struct Offsets {
     ended: usize,
 }
 
-/// What we fill in of `struct io_uring_sqe`.
+/// The fields of `struct io_uring_sqe` that we fill in.
 struct Entry {
     op: u8,
     /// Whether the next entry is a part of it.
@@ -241,7 +241,7 @@ impl Ring {
             match check(count as c_int) {
                 Ok(count) => submitted += count as u32,
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                // What the kernel has taken may still point to the tasks' memory.
+                // Entries that the kernel has taken may still point to the tasks' memory.
                 Err(error) => panic!("io_uring: {error}"),
             }
             ended += self.reap();
@@ -285,7 +285,7 @@ impl Ring {
     }
 }
 
-/// What a task returned, as a system call returns it.
+/// The value that a task returned, as a system call returns it.
 pub fn result(number: i32) -> io::Result<usize> {
     if number < 0 { Err(io::Error::from_raw_os_error(-number)) } else { Ok(number as usize) }
 }

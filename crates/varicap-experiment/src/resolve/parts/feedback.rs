@@ -1,4 +1,4 @@
-//! What the network advertises to a flow about its rate: checked, and resolved to links and a delay.
+//! The rates that the network advertises to a flow: checked, and resolved to links and a delay.
 
 use varicap_net::{CapacityParts, EstimatorConfig, PolicyConfig};
 use varicap_tcp::Congestion;

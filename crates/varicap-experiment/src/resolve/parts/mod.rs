@@ -1,4 +1,4 @@
-//! What a link or a flow has in addition to the plain path: for each, its rules across parts and what it resolves to.
+//! Additions of a link or a flow to the plain path: for each, its rules across parts and what it resolves to.
 
 pub(crate) mod abr;
 pub(crate) mod arq;

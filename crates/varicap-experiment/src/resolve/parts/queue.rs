@@ -28,7 +28,7 @@ pub(crate) fn check_class_of(link: &Placed<'_>, flow: &str) -> Checked {
     Err(ScenarioError::at(format!("{}.queue.cbq.classes", link.path), expected).found("none"))
 }
 
-/// Whether `name`, which stands at `path`, is one of the flows.
+/// Checks that `name`, which stands at `path`, is one of the flows.
 fn check_flow_name(path: &str, name: &str, flows: &IndexMap<String, FlowConfig>) -> Checked {
     if flows.contains_key(name) {
         return Ok(());

@@ -67,7 +67,7 @@ fn check_rates(at: &At, reservation: &ReservationConfig) -> Checked {
     at.require("rate", some, Rate::ZERO, "above 0: without a rate there is no reservation")
 }
 
-/// What only a sender of TCP that marks its packets itself can do.
+/// Checks what only a sender of TCP that marks its packets itself can do.
 fn check_sender(at: &At, flow: &FlowConfig, reservation: &ReservationConfig) -> Checked {
     let ReservationConfig { timed, delayed, safeguard, marked_at, .. } = reservation;
     let drops = reservation.nonconformant == Nonconformant::Drop;

@@ -1,34 +1,36 @@
-//! What a flow delivered, how long it took, and how its sender behaved.
+//! Measurements of a flow: what it delivered, how long that took, and how its sender behaved.
 
 use varicap_app::Watched;
 use varicap_units::{Bytes, NANOS_PER_SEC, Span, Time, Work};
 
 use crate::results::histogram::Histogram;
 
-/// Counters of a sender since the start of the run; those of a group of transfers are summed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SenderTotals {
-    /// Data packets sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Data packets retransmitted.
-    pub retransmitted_packets: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Fast retransmits: entries into fast recovery.
-    pub fast_retransmits: u64,
-    /// Connections that gave up.
-    pub gave_up: u64,
-    /// Marked packets that links lost.
-    pub marked_lost_packets: u64,
-    /// Tokens of the reservation that were lost, exact.
-    pub lost_tokens: Work,
-    /// What its application has fetched and shown, if that is anything: in a box, since few do, and there may be 100,000 of
-    /// these.
-    pub watched: Option<Box<Watched>>,
+varicap_units::totals! {
+    /// Counters of a sender since the start of the run; those of a group of transfers are summed.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct SenderTotals {
+        /// Data packets sent, retransmissions included.
+        pub sent_packets: u64,
+        /// Data packets retransmitted.
+        pub retransmitted_packets: u64,
+        /// Expiries of the retransmission timer.
+        pub timeouts: u64,
+        /// Fast retransmits: entries into fast recovery.
+        pub fast_retransmits: u64,
+        /// Connections that gave up.
+        pub gave_up: u64,
+        /// Marked packets that links lost.
+        pub marked_lost_packets: u64,
+        /// Tokens of the reservation that were lost, exact.
+        pub lost_tokens: Work,
+        /// The playback of its application, if there is any: in a box, since few have one, and there may be 100,000 of
+        /// these.
+        pub watched: Option<Box<Watched>>,
+    }
 }
 
 impl SenderTotals {
-    /// What its application has fetched and shown.
+    /// The playback of its application.
     pub fn watched(&self) -> Watched {
         self.watched.as_deref().copied().unwrap_or_default()
     }
@@ -38,82 +40,24 @@ impl SenderTotals {
         let sum = self.watched().plus(watched);
         self.watched = (sum != Watched::default()).then(|| Box::new(sum));
     }
-
-    /// The sums of these totals and `other`.
-    pub fn plus(&self, other: &SenderTotals) -> SenderTotals {
-        let mut sum = SenderTotals {
-            sent_packets: self.sent_packets + other.sent_packets,
-            retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
-            timeouts: self.timeouts + other.timeouts,
-            fast_retransmits: self.fast_retransmits + other.fast_retransmits,
-            gave_up: self.gave_up + other.gave_up,
-            marked_lost_packets: self.marked_lost_packets + other.marked_lost_packets,
-            lost_tokens: self.lost_tokens + other.lost_tokens,
-            watched: None,
-        };
-        for watched in [&self.watched, &other.watched].into_iter().flatten() {
-            sum.watch(watched);
-        }
-        sum
-    }
-
-    /// The differences between these totals and those of an `earlier` time.
-    pub fn since(&self, earlier: &SenderTotals) -> SenderTotals {
-        let mut done = SenderTotals {
-            sent_packets: self.sent_packets - earlier.sent_packets,
-            retransmitted_packets: self.retransmitted_packets - earlier.retransmitted_packets,
-            timeouts: self.timeouts - earlier.timeouts,
-            fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
-            gave_up: self.gave_up - earlier.gave_up,
-            marked_lost_packets: self.marked_lost_packets - earlier.marked_lost_packets,
-            lost_tokens: self.lost_tokens.saturating_sub(earlier.lost_tokens),
-            watched: None,
-        };
-        done.watch(&self.watched().since(&earlier.watched()));
-        done
-    }
 }
 
-/// What a flow delivered since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowTotals {
-    /// Packets that reached the receiver, including those that it had already.
-    pub delivered_packets: u64,
-    /// Bytes on the wire of the packets that reached the receiver [B].
-    pub delivered: Bytes,
-    /// Bytes on the wire of marked packets, which conform to a reservation [B].
-    pub compliant: Bytes,
-    /// Application bytes delivered in order [B].
-    pub in_order: Bytes,
-    /// Integral of cwnd over the time in which it was known [B ns].
-    pub cwnd_time: u128,
-    /// Time in which cwnd was known.
-    pub cwnd_span: Span,
-}
-
-impl FlowTotals {
-    /// The differences between these totals and those of an `earlier` time.
-    pub fn since(&self, earlier: &FlowTotals) -> FlowTotals {
-        FlowTotals {
-            delivered_packets: self.delivered_packets - earlier.delivered_packets,
-            delivered: self.delivered - earlier.delivered,
-            compliant: self.compliant - earlier.compliant,
-            in_order: self.in_order - earlier.in_order,
-            cwnd_time: self.cwnd_time - earlier.cwnd_time,
-            cwnd_span: self.cwnd_span - earlier.cwnd_span,
-        }
-    }
-
-    /// The sums of these totals and `other`.
-    pub fn plus(&self, other: &FlowTotals) -> FlowTotals {
-        FlowTotals {
-            delivered_packets: self.delivered_packets + other.delivered_packets,
-            delivered: self.delivered + other.delivered,
-            compliant: self.compliant + other.compliant,
-            in_order: self.in_order + other.in_order,
-            cwnd_time: self.cwnd_time + other.cwnd_time,
-            cwnd_span: self.cwnd_span + other.cwnd_span,
-        }
+varicap_units::totals! {
+    /// The counts of a flow since the start of the run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct FlowTotals {
+        /// Packets that reached the receiver, including those that it had already.
+        pub delivered_packets: u64,
+        /// Bytes on the wire of the packets that reached the receiver [B].
+        pub delivered: Bytes,
+        /// Bytes on the wire of marked packets, which conform to a reservation [B].
+        pub compliant: Bytes,
+        /// Application bytes delivered in order [B].
+        pub in_order: Bytes,
+        /// Integral of cwnd over the time in which it was known [B ns].
+        pub cwnd_time: u128,
+        /// Time in which cwnd was known.
+        pub cwnd_span: Span,
     }
 }
 
@@ -163,7 +107,7 @@ pub struct FlowMeter {
     /// Samples of the round-trip time [ns], once there is one.
     rtt: Option<Box<Histogram>>,
     transfers: Option<Box<Transfers>>,
-    /// What came before measuring began, if anything did.
+    /// The counts from before measuring began, if there are any.
     base: Option<Box<Base>>,
     /// As [`FlowMeasure::mss`], no more than 64 KiB.
     mss: u32,
@@ -183,9 +127,9 @@ struct Base {
 pub struct FlowMeasure {
     /// How long the flow was measured.
     pub span: Span,
-    /// What the flow delivered in that time.
+    /// The counts of the flow in that time.
     pub done: FlowTotals,
-    /// What the flow's sender did in that time.
+    /// The counts of the flow's sender in that time.
     pub sender: SenderTotals,
     /// Least cwnd [B]; zero if it was never known.
     pub cwnd_minimum: Bytes,

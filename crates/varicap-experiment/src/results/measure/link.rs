@@ -1,54 +1,56 @@
-//! What a link offered, carried, lost and held.
+//! Measurements of a link: what it offered, carried, lost and held.
 
 use varicap_net::{Ahead, Backlog, CapacityParts, LossCause};
 use varicap_units::{Bytes, Rate, Span, Time, Work};
 
 use crate::results::histogram::Histogram;
 
-/// What a link did since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkTotals {
-    /// Work that the capacity offered, used or not.
-    pub offered: Work,
-    /// Work that the server could have done: as `offered`, but with at-start service a frame in service keeps its rate
-    /// until it ends, whatever is offered meanwhile.
-    pub available: Work,
-    /// Frames offered to the link.
-    pub arrived_frames: u64,
-    /// Frames that left the server.
-    pub carried_frames: u64,
-    /// Bytes that left the server [B].
-    pub carried: Bytes,
-    /// Bytes that passed by the server, counted as carried, yet without taking capacity [B].
-    pub bypassed: Bytes,
-    /// Frames lost because the queue was full.
-    pub overflowed_frames: u64,
-    /// Frames dropped early by active queue management.
-    pub aqm_dropped_frames: u64,
-    /// Frames dropped as they arrived because they did not conform to their reservation.
-    pub policed_frames: u64,
-    /// Frames lost on the channel, after they had left the server.
-    pub channel_lost_frames: u64,
-    /// Bytes lost on the channel, after they had left the server [B].
-    pub channel_lost: Bytes,
-    /// Frames that came twice after they had left the server: how many copies there were.
-    pub duplicated_frames: u64,
-    /// Bytes of these copies [B].
-    pub duplicated: Bytes,
-    /// Frames, copies included, that were damaged after they had left the server.
-    pub corrupted_frames: u64,
-    /// Frames marked (ECN).
-    pub marked_frames: u64,
-    /// Link-layer packets that a link with ARQ sent, including retransmissions.
-    pub transmissions: u64,
-    /// Link-layer packets that a link with ARQ retransmitted.
-    pub retransmissions: u64,
-    /// Frames that conformed to a reservation and were lost for any cause.
-    pub reserved_lost_frames: u64,
-    /// Integral of the waiting frames over time [frames ns].
-    pub frame_time: u128,
-    /// Integral of the waiting bytes over time [B ns].
-    pub byte_time: u128,
+varicap_units::totals! {
+    /// The counts of a link since the start of the run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct LinkTotals {
+        /// Work that the capacity offered, used or not.
+        pub offered: Work,
+        /// Work that the server could have done: as `offered`, but with at-start service a frame in service keeps its rate
+        /// until it ends, whatever is offered meanwhile.
+        pub available: Work,
+        /// Frames offered to the link.
+        pub arrived_frames: u64,
+        /// Frames that left the server.
+        pub carried_frames: u64,
+        /// Bytes that left the server [B].
+        pub carried: Bytes,
+        /// Bytes that passed by the server, counted as carried, yet without taking capacity [B].
+        pub bypassed: Bytes,
+        /// Frames lost because the queue was full.
+        pub overflowed_frames: u64,
+        /// Frames dropped early by active queue management.
+        pub aqm_dropped_frames: u64,
+        /// Frames dropped as they arrived because they did not conform to their reservation.
+        pub policed_frames: u64,
+        /// Frames lost on the channel, after they had left the server.
+        pub channel_lost_frames: u64,
+        /// Bytes lost on the channel, after they had left the server [B].
+        pub channel_lost: Bytes,
+        /// Frames that came twice after they had left the server: how many copies there were.
+        pub duplicated_frames: u64,
+        /// Bytes of these copies [B].
+        pub duplicated: Bytes,
+        /// Frames, copies included, that were damaged after they had left the server.
+        pub corrupted_frames: u64,
+        /// Frames marked (ECN).
+        pub marked_frames: u64,
+        /// Link-layer packets that a link with ARQ sent, including retransmissions.
+        pub transmissions: u64,
+        /// Link-layer packets that a link with ARQ retransmitted.
+        pub retransmissions: u64,
+        /// Frames that conformed to a reservation and were lost for any cause.
+        pub reserved_lost_frames: u64,
+        /// Integral of the waiting frames over time [frames ns].
+        pub frame_time: u128,
+        /// Integral of the waiting bytes over time [B ns].
+        pub byte_time: u128,
+    }
 }
 
 impl LinkTotals {
@@ -65,32 +67,6 @@ impl LinkTotals {
     /// Bytes that came through, copies included [B].
     pub fn delivered(&self) -> Bytes {
         self.carried + self.duplicated - self.channel_lost
-    }
-
-    /// The differences between these totals and those of an `earlier` time.
-    pub fn since(&self, earlier: &LinkTotals) -> LinkTotals {
-        LinkTotals {
-            offered: self.offered - earlier.offered,
-            available: self.available - earlier.available,
-            arrived_frames: self.arrived_frames - earlier.arrived_frames,
-            carried_frames: self.carried_frames - earlier.carried_frames,
-            carried: self.carried - earlier.carried,
-            bypassed: self.bypassed - earlier.bypassed,
-            overflowed_frames: self.overflowed_frames - earlier.overflowed_frames,
-            aqm_dropped_frames: self.aqm_dropped_frames - earlier.aqm_dropped_frames,
-            policed_frames: self.policed_frames - earlier.policed_frames,
-            channel_lost_frames: self.channel_lost_frames - earlier.channel_lost_frames,
-            channel_lost: self.channel_lost - earlier.channel_lost,
-            duplicated_frames: self.duplicated_frames - earlier.duplicated_frames,
-            duplicated: self.duplicated - earlier.duplicated,
-            corrupted_frames: self.corrupted_frames - earlier.corrupted_frames,
-            marked_frames: self.marked_frames - earlier.marked_frames,
-            transmissions: self.transmissions - earlier.transmissions,
-            retransmissions: self.retransmissions - earlier.retransmissions,
-            reserved_lost_frames: self.reserved_lost_frames - earlier.reserved_lost_frames,
-            frame_time: self.frame_time - earlier.frame_time,
-            byte_time: self.byte_time - earlier.byte_time,
-        }
     }
 }
 
@@ -161,7 +137,7 @@ impl CapacityRange {
 pub struct LinkMeasure {
     /// How long the link was measured.
     pub span: Span,
-    /// What the link did in that time.
+    /// The counts of the link in that time.
     pub done: LinkTotals,
     /// Frames that were waiting or in service when measuring began: they are carried or lost in that time, too.
     pub held_frames: u64,
@@ -305,7 +281,7 @@ impl LinkMeter {
 
     /// Notes that from `at` on `backlog` waits.
     pub fn on_backlog(&mut self, at: Time, backlog: Backlog) {
-        // What comes and goes at one instant never waited, so it does not count towards the peak.
+        // A packet that comes and goes at one instant never waited, so it does not count towards the peak.
         if at > self.settled {
             self.settle(at);
         }

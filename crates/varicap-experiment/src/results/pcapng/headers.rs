@@ -29,7 +29,7 @@ const OPTION_ACCURATE_ECN: u8 = 172;
 /// AccECN with the bytes of ECT(1) first (order 1).
 const OPTION_ACCURATE_ECN_1: u8 = 174;
 
-/// What is needed to make the headers of a flow group.
+/// The values that make the headers of a flow group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapturedFlow {
     /// The group sends TCP segments.

@@ -155,7 +155,7 @@ pub fn write_capture<W: Write>(
     capture.finish()
 }
 
-/// What identifies a packet at a link: two that agree in this are identical.
+/// The identity of a packet at a link: two that agree in this are identical.
 type Identity = (u16, PacketOwner, [u64; 3], u32);
 
 fn identity(record: &PacketRecord) -> Identity {
@@ -163,7 +163,7 @@ fn identity(record: &PacketRecord) -> Identity {
     (*link, *owner, [segment.seq, segment.ack, segment.sent_at.as_nanos()], segment.len)
 }
 
-/// What befell packets of one identity at a link, in order of time.
+/// The fates of packets of one identity at a link, in order of time.
 #[derive(Debug, Default)]
 struct Fate {
     marks: VecDeque<Time>,
@@ -171,7 +171,7 @@ struct Fate {
 }
 
 impl Fate {
-    /// What befell the next of these packets.
+    /// The fate of the next of these packets.
     fn next(&mut self) -> Fate {
         let (mark, loss) = (self.marks.pop_front(), self.losses.pop_front());
         Fate { marks: mark.into_iter().collect(), losses: loss.into_iter().collect() }

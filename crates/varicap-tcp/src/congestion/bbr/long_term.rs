@@ -19,9 +19,9 @@ const DIFFERENCE: (u64, Span) = (500, Span::from_secs(1));
 /// Round trips for which the rate is kept to.
 const ROUNDS_IN_USE: u32 = 48;
 
-/// What an acknowledgement says of it.
+/// One acknowledgement, as the long-term sampling needs it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct News {
+pub(super) struct LtSample {
     pub(super) now: Time,
     pub(super) round_start: bool,
     pub(super) is_probe_bw: bool,
@@ -33,9 +33,9 @@ pub(super) struct News {
     pub(super) lost: u64,
 }
 
-/// What follows from it.
+/// The outcome of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum LtOutcome {
     None,
     /// From now on the rate is in use.
     Policed,
@@ -69,47 +69,47 @@ impl LongTerm {
     }
 
     /// Takes note of an acknowledgement.
-    pub(super) fn take(&mut self, news: &News) -> Verdict {
+    pub(super) fn take(&mut self, news: &LtSample) -> LtOutcome {
         if self.is_in_use {
             if news.is_probe_bw && news.round_start {
                 self.rounds += 1;
                 if self.rounds >= ROUNDS_IN_USE {
                     self.reset(news);
-                    return Verdict::Over;
+                    return LtOutcome::Over;
                 }
             }
-            return Verdict::None;
+            return LtOutcome::None;
         }
         if !self.is_sampling {
             // A policer first passes what its bucket holds: the interval begins with the first loss.
             if !news.is_loss {
-                return Verdict::None;
+                return LtOutcome::None;
             }
             self.begin(news);
             self.is_sampling = true;
         }
         if news.is_app_limited {
             self.reset(news);
-            return Verdict::None;
+            return LtOutcome::None;
         }
         self.rounds += u32::from(news.round_start);
         if self.rounds > MOST_ROUNDS {
             self.reset(news);
-            return Verdict::None;
+            return LtOutcome::None;
         }
         if self.rounds < LEAST_ROUNDS || !news.is_loss {
-            return Verdict::None;
+            return LtOutcome::None;
         }
         self.judge(news)
     }
 
     /// An interval is long enough, and ends with a loss.
-    fn judge(&mut self, news: &News) -> Verdict {
+    fn judge(&mut self, news: &LtSample) -> LtOutcome {
         let (lost, delivered) = (news.lost - self.lost, news.delivered - self.delivered);
         let span = news.now.since(self.since);
         let is_little = lost * 256 < LOSS_THRESHOLD * delivered;
         if delivered == 0 || is_little || span < Span::from_millis(1) {
-            return Verdict::None;
+            return LtOutcome::None;
         }
         let bw = Bandwidth::of(delivered, span);
         if let Some(last) = self.bw {
@@ -118,20 +118,20 @@ impl LongTerm {
             if difference <= tolerance {
                 self.bw = Some(bw.midpoint(last));
                 (self.is_in_use, self.rounds) = (true, 0);
-                return Verdict::Policed;
+                return LtOutcome::Policed;
             }
         }
         self.bw = Some(bw);
         self.begin(news);
-        Verdict::None
+        LtOutcome::None
     }
 
     /// An interval begins.
-    fn begin(&mut self, news: &News) {
+    fn begin(&mut self, news: &LtSample) {
         (self.since, self.delivered, self.lost, self.rounds) = (news.now, news.delivered, news.lost, 0);
     }
 
-    fn reset(&mut self, news: &News) {
+    fn reset(&mut self, news: &LtSample) {
         (self.bw, self.is_in_use, self.is_sampling) = (None, false, false);
         self.begin(news);
     }

@@ -12,7 +12,7 @@ use varicap_units::part::{OnKernel, Part};
 use varicap_units::{Bytes, Rate, Span, Stream, Time};
 
 use super::bandwidth::{Bandwidth, Candidates};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Shown, Start, Wants};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Quantity, Start, Wants};
 use long_term::LongTerm;
 
 /// A gain of one.
@@ -95,7 +95,7 @@ pub struct Bbr {
     is_settled: bool,
     pacing_rate: Bandwidth,
     on_wire: Rate,
-    /// What leaves at once at that pacing rate [B].
+    /// The data that leaves at once at that pacing rate [B].
     quantum: u64,
     has_seen_rtt: bool,
 
@@ -131,7 +131,7 @@ pub struct Bbr {
     packet_conservation: bool,
 }
 
-/// What an acknowledgement says.
+/// One acknowledgement, in the quantities of the model.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     now: Time,
@@ -231,7 +231,7 @@ impl Bbr {
         self.bw_filter.largest()
     }
 
-    /// What has been measured may have changed the rate to work with.
+    /// Updates the rate to work with after a measurement.
     fn update_rate(&mut self) {
         let bw = self.long_term.in_use().unwrap_or(self.max_bw());
         if bw != self.bw {
@@ -263,7 +263,7 @@ impl Bbr {
 
     #[inline(never)]
     fn sample_long_term(&mut self, now: Time, round_start: bool, is_app_limited: bool, is_loss: bool) {
-        let news = long_term::News {
+        let news = long_term::LtSample {
             now,
             round_start,
             is_probe_bw: self.state == State::ProbeBw,
@@ -274,13 +274,13 @@ impl Bbr {
         };
         self.is_settled = false;
         match self.long_term.take(&news) {
-            long_term::Verdict::Policed => self.pacing_gain = UNIT,
-            long_term::Verdict::Over => self.enter_probe_bw(now),
-            long_term::Verdict::None => {}
+            long_term::LtOutcome::Policed => self.pacing_gain = UNIT,
+            long_term::LtOutcome::Over => self.enter_probe_bw(now),
+            long_term::LtOutcome::None => {}
         }
     }
 
-    /// What arrives in bursts needs a window that lasts through the silence between them. Source: Linux
+    /// Data that arrives in bursts needs a window that lasts through the silence between them. Source: Linux
     /// (bbr_update_ack_aggregation).
     fn update_ack_aggregation(&mut self, rs: &Sample) {
         if !rs.is_sound || rs.newly_acked == 0 {
@@ -329,7 +329,7 @@ impl Bbr {
         is_full_length || self.in_net(rs, rs.prior_in_flight) <= self.inflight(self.max_bw(), UNIT)
     }
 
-    /// What of `in_flight` will be there when pacing lets the next quantum leave: with it, if the flow is to rise [B]. Source:
+    /// The part of `in_flight` that is there when pacing lets the next quantum leave: with it, if the flow is to rise [B]. Source:
     /// Linux (bbr_packets_in_net_at_edt).
     fn in_net(&self, rs: &Sample, in_flight: u64) -> u64 {
         let then = if self.pacing_gain > UNIT { in_flight + self.quantum } else { in_flight };
@@ -375,7 +375,7 @@ impl Bbr {
         }
     }
 
-    /// What the handshake took is the first least RTT, as of when data left: a SYN waits for no full packet to be served.
+    /// The time of the handshake is the first least RTT, as of when data left: a SYN waits for no full packet to be served.
     /// Source: [bbr1, §4.3.1] (BBROnConnectionInit), Linux (bbr_init).
     fn begin_min_rtt(&mut self, ack: &AckSample, rs: &Sample) {
         if self.min_rtt == Span::MAX
@@ -388,7 +388,7 @@ impl Bbr {
 
     /// [bbr1, §4.1.2.3, §4.3.5] (BBRUpdateRTprop, BBRCheckProbeRTT).
     fn update_min_rtt(&mut self, rs: &Sample) {
-        // What has not been measured yet cannot be out of date, whenever the connection opened.
+        // A value that has not been measured yet cannot be out of date, whenever the connection opened.
         let is_expired = self.min_rtt < Span::MAX && rs.now > self.min_rtt_stamp + MIN_RTT_WINDOW;
         if let Some(rtt) = rs.rtt
             && (rtt < self.min_rtt || is_expired && !rs.is_ack_delayed(self.delivered, self.mss))
@@ -500,12 +500,7 @@ impl CongestionControl for Bbr {
         self.end_recovery();
     }
 
-    /// [bbr1, §4.3.4.4]: the window is left as it is.
-    fn on_idle(&mut self, _restart_window: Bytes) {}
-
-    fn on_kept(&mut self, in_flight: Bytes) {
-        self.cwnd = in_flight.as_u64() + self.mss;
-    }
+    model_based!();
 
     /// [bbr1, §4.3.4.4] (BBRHandleRestartFromIdle).
     fn on_restart(&mut self, now: Time) {
@@ -516,41 +511,6 @@ impl CongestionControl for Bbr {
             State::ProbeRtt => self.check_probe_rtt_done(now),
             State::Startup | State::Drain => {}
         }
-    }
-
-    fn on_stream(&mut self, stream: Stream) {
-        self.stream = Some(stream);
-    }
-
-    /// [bbr1, §4.3.5]: low rate samples during ProbeRTT are ignored.
-    #[inline]
-    fn is_holding_back(&self) -> bool {
-        self.state == State::ProbeRtt
-    }
-
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        Some(self.on_wire)
-    }
-
-    fn wants(&self) -> Wants {
-        Wants {
-            rate_samples: true,
-            every_ack: true,
-            own_recovery: true,
-            own_window: true,
-            random: true,
-            ..Wants::default()
-        }
-    }
-
-    fn shown(&self) -> &'static [Shown] {
-        SHOWN
     }
 
     fn show(&self, values: &mut Vec<f64>) {
@@ -565,13 +525,13 @@ impl CongestionControl for Bbr {
     }
 }
 
-/// What `show` shows.
-const SHOWN: &[Shown] = &[
-    Shown::new("bbr1_state", "1", "State of BBR version 1: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT."),
-    Shown::new("bbr1_pacing_gain", "1", "Its pacing_gain."),
-    Shown::new("bbr1_bw_bps", "b/s", "Its estimate of the rate of the path, of payload."),
-    Shown::new("bbr1_pacing_rate_bps", "b/s", "Its pacing rate, of payload."),
-    Shown::new("bbr1_min_rtt_s", "s", "Its estimate of the least RTT."),
+/// The quantities that `show` shows.
+const SHOWN: &[Quantity] = &[
+    Quantity::new("bbr1_state", "1", "State of BBR version 1: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT."),
+    Quantity::new("bbr1_pacing_gain", "1", "Its pacing_gain."),
+    Quantity::new("bbr1_bw_bps", "b/s", "Its estimate of the rate of the path, of payload."),
+    Quantity::new("bbr1_pacing_rate_bps", "b/s", "Its pacing rate, of payload."),
+    Quantity::new("bbr1_min_rtt_s", "s", "Its estimate of the least RTT."),
 ];
 
 #[cfg(test)]

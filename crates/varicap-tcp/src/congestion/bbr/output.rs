@@ -1,9 +1,9 @@
-//! What the model means for the sender: how fast data leaves, and how much may be in flight. Source: [bbr1, §4.2].
+//! The consequences of the model for the sender: how fast data leaves, and how much may be in flight. Source: [bbr1, §4.2].
 
 use super::*;
 
 impl Bbr {
-    /// What follows from the state and the model, which seldom move.
+    /// Updates the quantities that follow from the state and the model, which seldom move.
     #[inline(never)]
     pub(super) fn settle(&mut self) {
         self.update_gains();
@@ -55,7 +55,7 @@ impl Bbr {
         self.pace_at(nominal.of_units(HIGH_GAIN, UNIT).times(99));
     }
 
-    /// What leaves at once: a 1024th of a second at the pacing rate, in whole packets, at least one, or two from 1.2 Mb/s
+    /// The data that leaves at once: a 1024th of a second at the pacing rate, in whole packets, at least one, or two from 1.2 Mb/s
     /// on [B]. Source: Linux (bbr_tso_segs_goal).
     pub(super) fn quantum_at(&self, pacing_rate: Bandwidth) -> u64 {
         let rate = pacing_rate.carries(Span::from_secs(1));
@@ -84,7 +84,7 @@ impl Bbr {
         self.with_budget(self.bdp(bw, gain))
     }
 
-    /// What aggregation adds to the window [B]. Source: Linux (bbr_ack_aggregation_cwnd).
+    /// The data that aggregation adds to the window [B]. Source: Linux (bbr_ack_aggregation_cwnd).
     pub(super) fn aggregation_window(&self) -> u64 {
         if !self.filled_pipe {
             return 0;

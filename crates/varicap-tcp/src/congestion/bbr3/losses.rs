@@ -1,4 +1,4 @@
-//! What losses do to the model, and what undoes it. Source: draft-ietf-ccwg-bbr-06 §5.5.10, §5.5.11, §5.6.4.4.
+//! The effects of losses on the model, and how they are undone. Source: draft-ietf-ccwg-bbr-06 §5.5.10, §5.5.11, §5.6.4.4.
 
 use varicap_units::Time;
 

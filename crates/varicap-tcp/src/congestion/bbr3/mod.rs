@@ -27,7 +27,7 @@ use varicap_units::part::{self, Checked, OnKernel, Part};
 use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, Time};
 
 use super::bandwidth::{Bandwidth, Recent, shown};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Shown, Start, Wants};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Quantity, Start, Wants};
 use states::{AckPhase, State};
 
 /// No limit has been set [B].
@@ -63,7 +63,7 @@ impl Part for Bbr3Config {
     }
 }
 
-/// What an acknowledgement says, as the draft names it (RS, and C where it is of the connection).
+/// One acknowledgement in the draft's names (RS, and C where it is of the connection).
 /// Source: draft-ietf-ccwg-bbr-06 §2.3.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
@@ -113,7 +113,7 @@ pub struct Bbr3 {
     /// C.delivered [B].
     delivered: u64,
 
-    // What the sender does.
+    // The sender's share.
     cwnd: u64,
     pacing_rate: Bandwidth,
     on_wire: Rate,
@@ -186,7 +186,7 @@ pub struct Bbr3 {
     probe_rtt_done_stamp: Option<Time>,
     probe_rtt_round_done: bool,
 
-    // What a spurious loss restores.
+    // The state that a spurious loss restores.
     undo_state: Option<State>,
     undo_bw_shortterm: Bandwidth,
     undo_inflight_shortterm: u64,
@@ -353,7 +353,7 @@ impl CongestionControl for Bbr3 {
             }
             CongestionKind::Timeout { .. } => {
                 self.begin_episode(Episode::Timeout);
-                // What is believed to be still in flight is added by `on_kept`.
+                // Data that is believed to be still in flight is added by `on_kept`.
                 self.cwnd = self.mss;
             }
             CongestionKind::EcnEcho => self.handle_mark(event.now, event.in_flight.as_u64()),
@@ -368,50 +368,10 @@ impl CongestionControl for Bbr3 {
         self.handle_spurious_loss_detection();
     }
 
-    /// §5.4.1: the window is left as it is.
-    fn on_idle(&mut self, _restart_window: Bytes) {}
-
-    fn on_kept(&mut self, in_flight: Bytes) {
-        self.cwnd = in_flight.as_u64() + self.mss;
-    }
+    model_based!();
 
     fn on_restart(&mut self, now: Time) {
         self.handle_restart_from_idle(now);
-    }
-
-    fn on_stream(&mut self, stream: Stream) {
-        self.stream = Some(stream);
-    }
-
-    /// §5.3.4.3: low rate samples during ProbeRTT are ignored.
-    #[inline]
-    fn is_holding_back(&self) -> bool {
-        self.state == State::ProbeRtt
-    }
-
-    #[inline]
-    fn cwnd(&self) -> Bytes {
-        Bytes::new(self.cwnd)
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        Some(self.on_wire)
-    }
-
-    fn wants(&self) -> Wants {
-        Wants {
-            rate_samples: true,
-            every_ack: true,
-            own_recovery: true,
-            own_window: true,
-            random: true,
-            ..Wants::default()
-        }
-    }
-
-    fn shown(&self) -> &'static [Shown] {
-        SHOWN
     }
 
     fn show(&self, values: &mut Vec<f64>) {
@@ -448,37 +408,45 @@ impl CongestionControl for Bbr3 {
     }
 }
 
-/// What `show` shows, with the draft's names.
-const SHOWN: &[Shown] = &[
-    Shown::new(
+/// The quantities that `show` shows, with the draft's names.
+const SHOWN: &[Quantity] = &[
+    Quantity::new(
         "bbr_state",
         "1",
         "State of BBR: 0 Startup, 1 Drain, 2 ProbeBW_DOWN, 3 _CRUISE, 4 _REFILL, 5 _UP, 6 ProbeRTT.",
     ),
-    Shown::new("bbr_pacing_gain", "1", "BBR.pacing_gain."),
-    Shown::new("bbr_cwnd_gain", "1", "BBR.cwnd_gain."),
-    Shown::new("bbr_max_bw_bps", "b/s", "BBR.max_bw, of payload."),
-    Shown::new("bbr_bw_shortterm_bps", "b/s", "BBR.bw_shortterm, of payload; nothing while it is infinite."),
-    Shown::new("bbr_bw_bps", "b/s", "BBR.bw, of payload."),
-    Shown::new("bbr_pacing_rate_bps", "b/s", "C.pacing_rate, of payload."),
-    Shown::new("bbr_min_rtt_s", "s", "BBR.min_rtt."),
-    Shown::new("bbr_inflight_bytes", "B", "Inflight(1.0): the estimated BDP with its budget for offload."),
-    Shown::new("bbr_headroom_bytes", "B", "InflightWithHeadroom(); nothing while it is infinite."),
-    Shown::new("bbr_inflight_longterm_bytes", "B", "BBR.inflight_longterm; nothing while it is infinite."),
-    Shown::new("bbr_inflight_shortterm_bytes", "B", "BBR.inflight_shortterm; nothing while it is infinite."),
-    Shown::new("bbr_max_inflight_bytes", "B", "BBR.max_inflight."),
-    Shown::new("bbr_extra_acked_bytes", "B", "BBR.extra_acked."),
-    Shown::new("bbr_full_bw_count", "1", "BBR.full_bw_count."),
-    Shown::new("bbr_full_bw_now", "1", "BBR.full_bw_now, 0 or 1."),
-    Shown::new("bbr_full_bw_reached", "1", "BBR.full_bw_reached, 0 or 1."),
-    Shown::new("bbr_round_count", "1", "BBR.round_count."),
-    Shown::new("bbr_drain_start_round", "1", "BBR.drain_start_round."),
-    Shown::new("bbr_cycle_count", "1", "BBR.cycle_count."),
-    Shown::new("bbr_bw_probe_wait_s", "s", "BBR.bw_probe_wait."),
-    Shown::new("bbr_idle_restart", "1", "BBR.idle_restart, 0 or 1."),
-    Shown::new("bbr_is_loss_in_round", "1", "BBR.is_loss_in_round, 0 or 1."),
-    Shown::new("bbr_undo_state", "1", "BBR.undo_state, a number as bbr_state; nothing if it is None."),
-    Shown::new(
+    Quantity::new("bbr_pacing_gain", "1", "BBR.pacing_gain."),
+    Quantity::new("bbr_cwnd_gain", "1", "BBR.cwnd_gain."),
+    Quantity::new("bbr_max_bw_bps", "b/s", "BBR.max_bw, of payload."),
+    Quantity::new(
+        "bbr_bw_shortterm_bps",
+        "b/s",
+        "BBR.bw_shortterm, of payload; nothing while it is infinite.",
+    ),
+    Quantity::new("bbr_bw_bps", "b/s", "BBR.bw, of payload."),
+    Quantity::new("bbr_pacing_rate_bps", "b/s", "C.pacing_rate, of payload."),
+    Quantity::new("bbr_min_rtt_s", "s", "BBR.min_rtt."),
+    Quantity::new("bbr_inflight_bytes", "B", "Inflight(1.0): the estimated BDP with its budget for offload."),
+    Quantity::new("bbr_headroom_bytes", "B", "InflightWithHeadroom(); nothing while it is infinite."),
+    Quantity::new("bbr_inflight_longterm_bytes", "B", "BBR.inflight_longterm; nothing while it is infinite."),
+    Quantity::new(
+        "bbr_inflight_shortterm_bytes",
+        "B",
+        "BBR.inflight_shortterm; nothing while it is infinite.",
+    ),
+    Quantity::new("bbr_max_inflight_bytes", "B", "BBR.max_inflight."),
+    Quantity::new("bbr_extra_acked_bytes", "B", "BBR.extra_acked."),
+    Quantity::new("bbr_full_bw_count", "1", "BBR.full_bw_count."),
+    Quantity::new("bbr_full_bw_now", "1", "BBR.full_bw_now, 0 or 1."),
+    Quantity::new("bbr_full_bw_reached", "1", "BBR.full_bw_reached, 0 or 1."),
+    Quantity::new("bbr_round_count", "1", "BBR.round_count."),
+    Quantity::new("bbr_drain_start_round", "1", "BBR.drain_start_round."),
+    Quantity::new("bbr_cycle_count", "1", "BBR.cycle_count."),
+    Quantity::new("bbr_bw_probe_wait_s", "s", "BBR.bw_probe_wait."),
+    Quantity::new("bbr_idle_restart", "1", "BBR.idle_restart, 0 or 1."),
+    Quantity::new("bbr_is_loss_in_round", "1", "BBR.is_loss_in_round, 0 or 1."),
+    Quantity::new("bbr_undo_state", "1", "BBR.undo_state, a number as bbr_state; nothing if it is None."),
+    Quantity::new(
         "bbr_undo_inflight_longterm_bytes",
         "B",
         "BBR.undo_inflight_longterm; nothing while it is infinite.",

@@ -1,4 +1,4 @@
-//! What is known of the path. Source: draft-ietf-ccwg-bbr-06 §5.5.
+//! The model of the path. Source: draft-ietf-ccwg-bbr-06 §5.5.
 
 use varicap_units::{Span, Time};
 
@@ -53,7 +53,7 @@ impl Bbr3 {
 
     /// §5.3.4.3 (UpdateMinRTT).
     pub(super) fn update_min_rtt(&mut self, rs: &Sample) {
-        // What has not been measured yet cannot be out of date, whenever the connection opened.
+        // A value that has not been measured yet cannot be out of date, whenever the connection opened.
         let is_measured = self.probe_rtt_min_delay < Span::MAX;
         self.probe_rtt_expired = is_measured && rs.now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = rs.rtt

@@ -1,4 +1,4 @@
-//! What the model means for the sender: how fast data leaves, and how much may be in flight. Source: draft-ietf-ccwg-bbr-06 §5.6.
+//! The consequences of the model for the sender: how fast data leaves, and how much may be in flight. Source: draft-ietf-ccwg-bbr-06 §5.6.
 
 use varicap_units::Span;
 
@@ -47,7 +47,7 @@ impl Bbr3 {
         self.send_quantum = quantum.min(MOST_QUANTUM).max(2 * self.mss);
     }
 
-    /// What follows from the state and the model, which seldom move; with §5.6.4.2 (UpdateMaxInflight).
+    /// Updates the quantities that follow from the state and the model, which seldom move; with §5.6.4.2 (UpdateMaxInflight).
     #[inline(never)]
     pub(super) fn settle(&mut self) {
         self.set_pacing_rate();

@@ -18,7 +18,7 @@ struct Path {
     least: Option<Span>,
 }
 
-/// What an acknowledgement says beyond how much it delivers.
+/// One acknowledgement, apart from how much it delivers.
 #[derive(Clone, Copy)]
 struct Round {
     /// Packets delivered, which is also the rate sample.
@@ -220,7 +220,7 @@ fn without_selective_acknowledgements_one_loss_in_fast_recovery_ends_startup() {
         if let Some(kind) = kind {
             path.signal(kind);
         }
-        // What is acknowledged is the retransmission, which left after the loss.
+        // The acknowledgement is of the retransmission, which left after the loss.
         path.round(Round { in_flight: 160, lost: 0, ..Round::of(80) });
         assert_eq!(path.bbr.state, expected, "{kind:?}");
     }

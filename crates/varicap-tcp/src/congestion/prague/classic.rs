@@ -1,4 +1,4 @@
-//! Whether the marks of a bottleneck are those of a classic queue: round trips vary, and are longer than the least one.
+//! Classic queues, recognised by the round trips of marked packets: round trips vary, and are longer than the least one.
 //! Source: [briscoe19]; the constants are those of the authors' Linux module (`prague_classic_ecn_detection`).
 
 use varicap_units::Span;
@@ -11,7 +11,7 @@ const WEIGHT: f64 = 0.5;
 /// At this score the marks may be classic, from one more on they surely are, and it takes as long to think otherwise.
 const DOUBT: f64 = 8.0;
 const MOST: f64 = DOUBT + 1.0 + DOUBT;
-/// What a mark of a classic queue counts as: half of it is what the window loses.
+/// The weight of a mark of a classic queue: the window loses half of it.
 const CLASSIC_SHARE: f64 = 0.625;
 /// Most binary places of a weight in the averages.
 const MOST_SHIFT: u32 = 18;

@@ -19,13 +19,13 @@ use varicap_units::{Bytes, JsonSchema, NANOS_PER_SEC, Rate, Span, Time};
 
 use super::dctcp::MarkedShare;
 use super::reno::{Prior, remembering};
-use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Shown, Start, Wants};
+use super::{AckSample, CongestionControl, CongestionEvent, CongestionKind, EcnNeed, Quantity, Start, Wants};
 use classic::Classic;
 
 /// Weight of the newest round trip in alpha, and alpha at the first mark (draft §2.4).
 const GAIN: f64 = 1.0 / 16.0;
 const FIRST_ALPHA: f64 = 1.0;
-/// What may be in flight at least, however small a fraction the window is [segments].
+/// The least that may be in flight, however small a fraction the window is [segments].
 const LEAST: u64 = 2;
 /// Parts of a byte that the window is counted in.
 const PARTS: u64 = 1 << 16;
@@ -82,7 +82,7 @@ pub struct Prague {
     reduced_at: Time,
     reduced_until: Option<u64>,
     before: u64,
-    /// What has been delivered [B].
+    /// Data that has been delivered [B].
     delivered: u64,
     prior: Prior,
     smoothed: Span,
@@ -126,7 +126,7 @@ impl Prague {
         self.window / PARTS
     }
 
-    /// What may be in flight [B].
+    /// Data that may be in flight [B].
     fn allowed(&self) -> u64 {
         let least = if self.is_restarted { self.mss } else { LEAST * self.mss };
         self.bytes().max(least)
@@ -334,19 +334,19 @@ impl CongestionControl for Prague {
         Wants { every_ack: true, ecn: EcnNeed::L4s, ..Wants::default() }
     }
 
-    fn shown(&self) -> &'static [Shown] {
+    fn shown(&self) -> &'static [Quantity] {
         &[
-            Shown {
+            Quantity {
                 name: "prague_alpha",
                 unit: "1",
                 description: "Alpha: the share of its data that was marked.",
             },
-            Shown {
+            Quantity {
                 name: "prague_window_bytes",
                 unit: "B",
                 description: "Its window, fractions of a segment included.",
             },
-            Shown {
+            Quantity {
                 name: "prague_classic",
                 unit: "1",
                 description: "How much the bottleneck seems to mark by RFC 3168: 0 to 8 not, 9 to 17 surely.",

@@ -1,4 +1,4 @@
-//! What of a flight is lost, and what is to be resent. Source: RFC 8985 §6.2.
+//! Losses among the segments in flight, and which of them are resent. Source: RFC 8985 §6.2.
 //!
 //! A loss is found by walking originals and retransmissions from where the last walk ended, so that a large window costs no
 //! more than what has happened to it.
@@ -10,19 +10,19 @@ use crate::recovery::{Found, note};
 
 impl Flight {
     /// RFC 8985 §6.2 step 5: marks what left so long before the newest delivery that it must be lost. Returns how much
-    /// is newly lost [B], and how long the others still wait for `patience` to end; no time at all: none waits.
+    /// is newly lost [B], and how long the others still wait for `reo_wnd` to end; no time at all: none waits.
     pub(in crate::recovery) fn find_lost(
         &mut self,
         now: Time,
-        patience: Span,
+        reo_wnd: Span,
         list: &mut Found,
     ) -> (u64, Span) {
-        let (originals, first) = self.find_lost_originals(now, patience, list);
-        let (again, second) = self.find_lost_again(now, patience, list);
+        let (originals, first) = self.find_lost_originals(now, reo_wnd, list);
+        let (again, second) = self.find_lost_again(now, reo_wnd, list);
         (originals + again, first.max(second))
     }
 
-    fn find_lost_originals(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Span) {
+    fn find_lost_originals(&mut self, now: Time, reo_wnd: Span, list: &mut Found) -> (u64, Span) {
         let (mut found, mut waits) = (0, Span::ZERO);
         let mut number = self.judged.max(self.segments.first());
         while let Some(&sent) = self.segments.get(number) {
@@ -33,7 +33,7 @@ impl Flight {
                 number = if self.is_ragged { self.after_held(number, &sent) } else { number + 1 };
             } else {
                 if !sent.has(LOST | EVER_RESENT) {
-                    let left = self.newest.patience_left(now, &sent, patience);
+                    let left = self.newest.remaining(now, &sent, reo_wnd);
                     waits = waits.max(left);
                     if left == Span::ZERO {
                         found += u64::from(sent.len);
@@ -60,7 +60,7 @@ impl Flight {
         (self.segments.number_of(end.saturating_sub(1)) + 1).min(self.segments.end()).max(number + 1)
     }
 
-    fn find_lost_again(&mut self, now: Time, patience: Span, list: &mut Found) -> (u64, Span) {
+    fn find_lost_again(&mut self, now: Time, reo_wnd: Span, list: &mut Found) -> (u64, Span) {
         let (mut found, mut waits, mut place) = (0, Span::ZERO, 0);
         while let Some(&(number, at)) = self.again.get(place) {
             if at > self.newest.at {
@@ -74,7 +74,7 @@ impl Flight {
                 if !self.newest.left_after(&sent) {
                     break;
                 }
-                let left = self.newest.patience_left(now, &sent, patience);
+                let left = self.newest.remaining(now, &sent, reo_wnd);
                 waits = waits.max(left);
                 if left == Span::ZERO {
                     found += u64::from(sent.len);
@@ -82,7 +82,7 @@ impl Flight {
                     self.lose(number);
                 }
             }
-            // What waits stays, and so does what lies behind it, until it is the first.
+            // A segment that waits stays, and so does what lies behind it, until it is the first.
             if waits == Span::ZERO {
                 self.again.pop_front();
             } else {
@@ -117,7 +117,7 @@ impl Flight {
         let (before, first, mut found) = (self.newest, self.segments.first(), 0);
         for number in first..self.segments.end() {
             let Some(&sent) = self.segments.get(number) else { break };
-            let is_recent = number > first && before.patience_left(now, &sent, Span::ZERO) > Span::ZERO;
+            let is_recent = number > first && before.remaining(now, &sent, Span::ZERO) > Span::ZERO;
             if !sent.has(SACKED) && !is_recent {
                 if !sent.has(LOST) || sent.has(RESENT) {
                     found += u64::from(sent.len);

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use varicap_units::{Span, Time};
 
 use super::Beliefs;
-use super::known::Known;
+use super::sack_cache::SackCache;
 use crate::place::Place;
 use crate::segment::Segment;
 pub(super) use progress::{IN_ORDER, Moment, Progress};
@@ -51,10 +51,10 @@ impl Newest {
         }
     }
 
-    /// How long until `sent` counts as lost, with `patience` for reordering; no time at all: it does now.
+    /// How long until `sent` counts as lost, with `reo_wnd` for reordering; no time at all: it does now.
     #[inline]
-    fn patience_left(&self, now: Time, sent: &Sent, patience: Span) -> Span {
-        self.rtt.saturating_add(patience).saturating_sub(now.since(sent.at))
+    fn remaining(&self, now: Time, sent: &Sent, reo_wnd: Span) -> Span {
+        self.rtt.saturating_add(reo_wnd).saturating_sub(now.since(sent.at))
     }
 }
 
@@ -64,10 +64,10 @@ pub(super) struct Flight {
     segments: Ring,
     /// End of the last segment that was sent [B].
     end: u64,
-    /// What the receiver holds: sorted, disjoint, not touching `[start, end)` [B].
+    /// The ranges that the receiver holds: sorted, disjoint, not touching `[start, end)` [B].
     held: VecDeque<(u64, u64)>,
     /// The blocks of the last acknowledgement, as far as `held` has them.
-    known: Known,
+    sack_cache: SackCache,
     /// Retransmissions in the order in which they left: number and time.
     again: VecDeque<(u64, Time)>,
     beliefs: Beliefs,
@@ -85,12 +85,12 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// What is believed of the data above SND.UNA.
+    /// The state of the data above SND.UNA.
     pub(super) fn beliefs(&self) -> Beliefs {
         self.beliefs
     }
 
-    /// What left the pipe before it is acknowledged, less what was put there twice [B].
+    /// Data that left the pipe before it is acknowledged, less what was put there twice [B].
     pub(super) fn outside_pipe(&self) -> i64 {
         let Beliefs { sacked, lost, resent } = self.beliefs;
         (sacked + lost) as i64 - resent as i64
@@ -283,8 +283,8 @@ impl Flight {
     /// Takes the SACK blocks of an acknowledgement; those that name data never sent are ignored.
     pub(super) fn take_blocks(&mut self, segment: &Segment, moment: &Moment, progress: &mut Progress) {
         let una = segment.ack;
-        for (place, &(from, to)) in self.known.begin(segment).iter().enumerate() {
-            if self.known.is_news(place, (from, to), self.end) {
+        for (place, &(from, to)) in self.sack_cache.begin(segment).iter().enumerate() {
+            if self.sack_cache.is_new(place, (from, to), self.end) {
                 self.hold(una + u64::from(from), una + u64::from(to), moment, progress);
             }
         }
@@ -387,13 +387,13 @@ impl Flight {
     fn forget_held(&mut self) {
         self.segments.unmark(SACKED);
         self.held.clear();
-        self.known.forget();
+        self.sack_cache.forget();
         self.beliefs.sacked = 0;
         self.judged = 0;
     }
 
-    /// What was believed to be lost was not.
-    pub(super) fn absolve(&mut self) {
+    /// Data that was believed to be lost was not.
+    pub(super) fn unmark_lost(&mut self) {
         self.segments.unmark(LOST);
         (self.beliefs.lost, self.waiting) = (0, 0);
         self.judged = 0;

@@ -1,10 +1,10 @@
-//! What the rules of recovery by time learn from an acknowledgement, and what it is judged by.
+//! The progress that an acknowledgement shows to RACK, and by which it is judged.
 
 use varicap_units::{Span, Time};
 
 use super::ring::Sent;
 
-/// What the rules need to know of the moment an acknowledgement arrives.
+/// The moment at which an acknowledgement arrives, as far as the rules need it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::recovery) struct Moment {
     pub(in crate::recovery) now: Time,
@@ -49,7 +49,7 @@ impl Times {
     }
 }
 
-/// What an acknowledgement has shown.
+/// The progress that an acknowledgement has shown.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::recovery) struct Progress {
     /// Data newly delivered, cumulatively or selectively [B].

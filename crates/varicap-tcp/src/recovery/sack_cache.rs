@@ -2,7 +2,7 @@
 
 use crate::segment::{MAX_SACK_BLOCKS, Segment};
 
-/// What no block is that counts.
+/// No block: one that does not count is noted so.
 const NONE: Block = 0;
 
 /// A block as one number: its end above its beginning, offsets from an acknowledgement [B].
@@ -10,7 +10,7 @@ type Block = u64;
 
 /// The blocks of the last acknowledgement, as far as they count.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct SackCache {
     /// From where they count [B].
     ack: u64,
     blocks: [Block; MAX_SACK_BLOCKS],
@@ -21,7 +21,7 @@ pub(super) struct Known {
     count_before: u8,
 }
 
-impl Known {
+impl SackCache {
     /// Another acknowledgement; its blocks, which are to be looked at in their order.
     #[inline]
     pub(super) fn begin<'a>(&mut self, segment: &'a Segment) -> &'a [(u32, u32)] {
@@ -51,7 +51,7 @@ impl Known {
 
     /// Whether the block at `place`, in the numbers of its segment, is news, and of data that was sent, which ends at `sent`.
     #[inline]
-    pub(super) fn is_news(&mut self, place: usize, (from, to): (u32, u32), sent: u64) -> bool {
+    pub(super) fn is_new(&mut self, place: usize, (from, to): (u32, u32), sent: u64) -> bool {
         let is_sound = from < to && u64::from(to) <= sent.saturating_sub(self.ack);
         let block = u64::from(to) << 32 | u64::from(from);
         let same = if place < usize::from(self.count_before) { self.blocks[place] } else { NONE };
@@ -61,7 +61,7 @@ impl Known {
         is_sound && !is_known
     }
 
-    /// What was known is not.
+    /// Forgets the blocks.
     pub(super) fn forget(&mut self) {
         self.count = 0;
     }
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn a_block_is_news_once_and_what_was_never_sent_is_none() {
-        let mut known = Known::default();
+        let mut known = SackCache::default();
         let mut news = |blocks: &[(u32, u32)]| -> Vec<bool> {
             let mut segment = Segment { sack_count: blocks.len() as u8, ..Segment::default() };
             segment.sack[..blocks.len()].copy_from_slice(blocks);
             let places = known.begin(&segment).iter().enumerate();
-            places.map(|(place, &block)| known.is_news(place, block, 90)).collect()
+            places.map(|(place, &block)| known.is_new(place, block, 90)).collect()
         };
         assert_eq!(news(&[(10, 20)]), [true]);
         assert_eq!(news(&[(30, 40), (10, 20)]), [true, false], "behind a new one");
@@ -91,19 +91,19 @@ mod tests {
 
     #[test]
     fn a_block_stays_known_as_the_acknowledgement_moves() {
-        let mut known = Known::default();
-        let mut is_news = |ack: u64, (from, to): (u64, u64)| {
+        let mut known = SackCache::default();
+        let mut is_new = |ack: u64, (from, to): (u64, u64)| {
             let offset = |edge: u64| (edge - ack) as u32;
             let mut segment = Segment { ack, sack_count: 1, ..Segment::default() };
             segment.sack[0] = (offset(from), offset(to));
             known.begin(&segment);
-            known.is_news(0, segment.sack[0], u64::MAX)
+            known.is_new(0, segment.sack[0], u64::MAX)
         };
         let far = 1 << 40;
-        assert!(is_news(100, (150, 160)) && !is_news(100, (150, 160)));
-        assert!(!is_news(120, (150, 160)) && !is_news(150, (150, 160)));
-        assert!(is_news(155, (155, 160)), "it is another one that begins later");
-        assert!(is_news(far, (far + 50, far + 60)) && !is_news(far + 20, (far + 50, far + 60)));
-        assert!(is_news(2 * far + 20, (2 * far + 50, 2 * far + 60)), "offsets alike, far away");
+        assert!(is_new(100, (150, 160)) && !is_new(100, (150, 160)));
+        assert!(!is_new(120, (150, 160)) && !is_new(150, (150, 160)));
+        assert!(is_new(155, (155, 160)), "it is another one that begins later");
+        assert!(is_new(far, (far + 50, far + 60)) && !is_new(far + 20, (far + 50, far + 60)));
+        assert!(is_new(2 * far + 20, (2 * far + 50, 2 * far + 60)), "offsets alike, far away");
     }
 }

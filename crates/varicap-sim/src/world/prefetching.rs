@@ -1,9 +1,9 @@
-//! What comes next begins to be loaded: the connections where the packets under way end, and those whose timers are due.
+//! Prefetching: the connections where the packets under way end, and those whose timers are due, begin to be loaded.
 
 use varicap_engine::Node;
 
 use super::World;
-use crate::foresight;
+use crate::prefetch;
 
 /// More connections than this are a crowd: all of them do not fit into a cache.
 const CROWD: usize = 512;
@@ -17,39 +17,39 @@ impl World {
     /// Begins to load what the packets need that come out of link `link` soon: where they are, a connection, what that points
     /// to, and so on.
     #[inline(never)]
-    pub(super) fn foresee(&self, link: usize) {
-        self.net.foresee_place(link, 28);
+    pub(super) fn prefetch(&self, link: usize) {
+        self.net.prefetch_packet(link, 28);
         let Some(packet) = self.net.coming(link, 12) else { return };
-        self.net.foresee(&packet);
+        self.net.prefetch(&packet);
         if !self.is_crowd() {
             return;
         }
         if let Some(connection) = self.connections.get(packet.owner() as usize) {
-            connection.foresee(packet.is_reverse());
+            connection.prefetch(packet.is_reverse());
         }
         if let Some(packet) = self.net.coming(link, 7)
             && let Some(connection) = self.connections.get(packet.owner() as usize)
         {
-            self.observer.foresee(connection);
-            connection.foresee_aside(packet.is_reverse());
+            self.observer.prefetch(connection);
+            connection.prefetch_aside(packet.is_reverse());
         }
         if let Some(packet) = self.net.coming(link, 3)
             && packet.is_reverse()
             && let Some(connection) = self.connections.get(packet.owner() as usize)
         {
-            self.observer.foresee_round_trips(connection);
-            connection.sender.far().into_iter().for_each(foresight::load_place);
+            self.observer.prefetch_round_trips(connection);
+            connection.sender.far().into_iter().for_each(prefetch::load_place);
         }
     }
 
     /// Begins to load the connection whose timer is next.
     #[inline(never)]
-    pub(super) fn foresee_timer(&self) {
-        if let Some(node) = self.net.scheduler.first_timer()
-            && let Node::Connection(owner) = self.net.nodes().of(node)
+    pub(super) fn prefetch_timer(&self) {
+        if let Some(node) = self.net.queue.next_timers().next()
+            && let Node::Connection(owner) | Node::Answer(owner) = self.net.nodes().of(node)
             && let Some(connection) = self.connections.get(owner as usize)
         {
-            connection.foresee(true);
+            connection.prefetch(true);
         }
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use varicap_units::{Span, Streams, Time};
 
     use super::*;
-    use crate::run::Options;
+    use crate::options::Options;
 
     /// A crowd on two links that plan their departures, as they do without `more`, or on links that cannot; among it
     /// transfers that reuse slots, and datagrams.
@@ -79,19 +79,19 @@ mod tests {
         scenario.networks(&mut |name| Err(format!("no file {name} in a test"))).unwrap().remove(0)
     }
 
-    /// What was measured, how many packets left the links, and how much was loaded early.
-    fn outcome(network: &Network, foresees: bool) -> (String, u64, u64) {
+    /// The measurements, how many packets left the links, and how much was loaded early.
+    fn outcome(network: &Network, prefetches: bool) -> (String, u64, u64) {
         let mut world = World::new(network, Streams::new(1, 0), None, None, &Options::default());
-        let before = foresight::LOADS.get();
+        let before = prefetch::LOADS.get();
         world.begin_measuring(Time::ZERO);
         for millisecond in 1..=200 {
-            world.foresees = foresees; // which it decides anew every so many events
+            world.prefetches = prefetches; // which it decides anew every so many events
             assert!(world.run_until(Time::ZERO + Span::from_millis(millisecond), &mut |_| true));
         }
         assert!(world.is_crowd());
         let measured = world.finish(Time::ZERO + network.duration);
         let carried = measured.links.iter().map(|link| link.done.carried_frames).sum();
-        (format!("{:?} {:?}", measured.links, measured.flows), carried, foresight::LOADS.get() - before)
+        (format!("{:?} {:?}", measured.links, measured.flows), carried, prefetch::LOADS.get() - before)
     }
 
     #[test]

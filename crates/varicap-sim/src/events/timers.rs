@@ -1,14 +1,14 @@
-//! The event list by itself, so that its timers can be measured: [minrate, Table I] gives the cost of setting, handling
+//! The event queue by itself, so that its timers can be measured: [minrate, Table I] gives the cost of setting, handling
 //! and cancelling a fine-grained timer.
 
 use varicap_engine::NodeId;
 use varicap_units::{Span, Streams, Time};
 
-use crate::scheduler::Scheduler;
+use super::EventQueue;
 
-/// The timers of many connections on one event list, each set at random within an interval.
+/// The timers of many connections on one event queue, each set at random within an interval.
 pub struct Timers {
-    scheduler: Scheduler,
+    queue: EventQueue,
     interval: Span,
     now: Time,
     /// The offset within the interval at which each one is set to expire.
@@ -20,35 +20,35 @@ impl Timers {
     pub fn new(count: u32, interval: Span) -> Timers {
         let mut stream = Streams::new(1, 0).stream("timers");
         let phases = (0..count).map(|_| stream.uniform_span(interval)).collect();
-        Timers { scheduler: Scheduler::new(count as usize, 0, 0), interval, now: Time::ZERO, phases }
+        Timers { queue: EventQueue::new(count as usize, 0), interval, now: Time::ZERO, phases }
     }
 
     /// Sets each of them, or moves it.
     pub fn set_all(&mut self) {
         for (node, &phase) in (0..).map(NodeId::numbered).zip(&self.phases) {
-            self.scheduler.wake(node, self.now + phase);
+            self.queue.wake(node, self.now + phase);
         }
     }
 
     /// Handles as many expiries as there are timers, in order, and sets each expired timer again, an interval later.
     pub fn handle_all(&mut self) {
         for _ in 0..self.phases.len() {
-            let Some((at, node)) = self.scheduler.first() else { return };
+            let Some((at, node)) = self.queue.first_by(EventQueue::LAST) else { return };
             self.now = at;
-            self.scheduler.wake(node, at + self.interval);
+            self.queue.wake(node, at + self.interval);
         }
     }
 
     /// Cancels each of them.
     pub fn cancel_all(&mut self) {
         for (node, _) in (0..).map(NodeId::numbered).zip(&self.phases) {
-            self.scheduler.wake(node, Time::NEVER);
+            self.queue.wake(node, Time::NEVER);
         }
     }
 
     /// The instant at which the next one expires; NEVER if none is set.
-    pub fn next(&self) -> Time {
-        self.scheduler.first().map_or(Time::NEVER, |(at, _)| at)
+    pub fn next(&mut self) -> Time {
+        self.queue.first_by(EventQueue::LAST).map_or(Time::NEVER, |(at, _)| at)
     }
 }
 
