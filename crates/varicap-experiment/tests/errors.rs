@@ -54,12 +54,12 @@ fn wrong_values_say_what_was_expected() {
         (
             "delay = \"50 ms\"",
             "delay = [\"50 ms\"]",
-            "x.toml:4: topology.dumbbell.forward.delay: found `[…]`, expected `constant`, `steps`, `trace` or `markov`, with parameters in a table; such as { constant = \"50 ms\" }",
+            "x.toml:4: topology.dumbbell.forward.delay: found `[…]`, expected `constant`, `steps`, `trace`, `markov`, `netem` or `wifi`, with parameters in a table; such as { constant = \"50 ms\" }",
         ),
         (
             "delay = \"50 ms\"",
             "delay = 2024-01-01",
-            "x.toml:4: topology.dumbbell.forward.delay: found `2024-01-01`, expected `constant`, `steps`, `trace` or `markov`, with parameters in a table; such as { constant = \"50 ms\" }",
+            "x.toml:4: topology.dumbbell.forward.delay: found `2024-01-01`, expected `constant`, `steps`, `trace`, `markov`, `netem` or `wifi`, with parameters in a table; such as { constant = \"50 ms\" }",
         ),
         (
             "\"0.8 Mbit/s\"",
