@@ -196,7 +196,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = \"cubik\"",
-            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas`, `dctcp`, `prague`, `copa`, `bbr`, `bbr3`, `accel-brake`, `policy` or `custom`; did you mean `cubic`?",
+            "x.toml:9: flows.reno.tcp.congestion: found `\"cubik\"`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas`, `dctcp`, `prague`, `copa`, `bbr`, `bbr3`, `accel-brake`, `policy`, `custom` or `module`; did you mean `cubic`?",
         ),
         (
             "recovery = \"sack\"",
@@ -206,7 +206,7 @@ fn unknown_names_say_which_there_are() {
         (
             "recovery = \"sack\"",
             "congestion = {}",
-            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas`, `dctcp`, `prague`, `copa`, `bbr3`, `policy` or `custom`, with parameters in a table",
+            "x.toml:9: flows.reno.tcp.congestion: found `{}`, expected `reno`, `cubic`, `ratcp`, `rate-adaptive-window`, `vegas`, `dctcp`, `prague`, `copa`, `bbr3`, `policy`, `custom` or `module`, with parameters in a table",
         ),
         (
             "drop-tail = { limit",

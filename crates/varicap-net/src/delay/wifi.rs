@@ -139,7 +139,7 @@ impl DelayProcess for WifiDelay {
         let n2 = long.quantile(self.stream.uniform());
         let mut wait = SHORT * n1;
         if n1 >= 1 {
-            wait = wait - r;
+            wait -= r;
         }
         if suffers {
             wait += LONG * n2;

@@ -47,7 +47,7 @@ impl Timers {
     }
 
     /// The instant at which the next one expires; NEVER if none is set.
-    pub fn next(&mut self) -> Time {
+    pub fn expires_at(&mut self) -> Time {
         self.queue.first_by(EventQueue::LAST).map_or(Time::NEVER, |(at, _)| at)
     }
 }
@@ -60,12 +60,12 @@ mod tests {
     fn each_expires_once_in_an_interval_until_it_is_cancelled() {
         let interval = Span::from_millis(20);
         let mut timers = Timers::new(100, interval);
-        assert!(timers.next().is_never());
+        assert!(timers.expires_at().is_never());
         timers.set_all();
-        let first = timers.next();
+        let first = timers.expires_at();
         timers.handle_all();
-        assert_eq!(timers.next(), first + interval);
+        assert_eq!(timers.expires_at(), first + interval);
         timers.cancel_all();
-        assert!(timers.next().is_never());
+        assert!(timers.expires_at().is_never());
     }
 }

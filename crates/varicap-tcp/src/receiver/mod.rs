@@ -515,7 +515,7 @@ impl Receiver {
         self.has_extras = self.echo_congestion || self.accurate.is_some() || self.has_closed();
     }
 
-    /// What the options of the answer to a SYN take beyond those of other segments [B].
+    /// The size of the options of the answer to a SYN beyond those of other segments [B].
     fn options_of_syn(&self) -> u16 {
         let timestamps = self.timestamps > 0;
         let scales = scales_windows(timestamps, self.buffer.into());

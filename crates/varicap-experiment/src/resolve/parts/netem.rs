@@ -1,4 +1,4 @@
-//! What netem does to packets one by one, beside the link and the flows.
+//! The effects of netem on packets one by one, beside the link and the flows.
 
 use varicap_net::DelayConfig;
 use varicap_units::Probability;
@@ -20,7 +20,7 @@ pub(crate) fn check(at: &At, link: &Placed<'_>) -> Checked {
     )
 }
 
-/// What an encoder hears of its packets counts each of them once.
+/// The feedback of an encoder's packets counts each of them once.
 pub(crate) fn check_flow(at: &At, flow: &FlowConfig, link: &Placed<'_>) -> Checked {
     let is_encoder =
         flow.datagrams.is_some_and(|datagrams| matches!(datagrams.rate, DatagramRate::RealTime(_)));
