@@ -80,6 +80,12 @@ def test_reordering_and_a_rate_of_netem() -> None:
     assert (link["capacity"], link["queue"]) == ("5 Mbit/s", {"drop-tail": {"limit": "200 packets"}})
 
 
+def test_a_limit_of_what_is_being_delayed_is_left_out_and_loops_are_looked_into() -> None:
+    text = import_text("for D in a b; do tc qdisc add dev eth0 root netem delay 5ms limit 10; done")
+    assert "netem's limit of what" in text
+    assert tomllib.loads(text)["topology"]["dumbbell"]["forward"]["delay"] == "5 ms"
+
+
 def test_htb_with_one_class_and_a_queue() -> None:
     text = (
         "tc qdisc add dev eth0 root handle 1: htb default 10\n"

@@ -119,6 +119,11 @@ PLAIN: dict[str, tuple[str, str | bytes]] = {
         )
         + "- - -\n[  5]   0.00-5.00   sec   660 KBytes  9.99 Mbits/sec    0   sender\n",
     ),
+    "the FCC's, of a unit": (
+        "curr_httpgetmt.csv",
+        "unit_id,dtime,target,fetch_time,bytes_total,bytes_sec,bytes_sec_interval,warmup_time,warmup_bytes,sequence\n"
+        + "".join(f'1,"2016-09-01 00:12:2{t}",x,5000123,9,{r * 125},{r * 125},7,8,{t}\n' for t, r in FIVE),
+    ),
     "iperf 2's CSV": (
         "iperf.csv",
         "".join(

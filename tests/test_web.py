@@ -132,12 +132,13 @@ def test_random_scenarios_have_the_results_of_the_native_engine(tmp_path: Path) 
 
 def test_the_module_and_the_page_are_small() -> None:
     page = (ROOT / "web/dist/index.html").read_text()
-    assert len(page.encode()) <= 900_000
+    # 883 kB and 595 kB before the module could read captures and logs in any form; 1107 kB and 773 kB with that.
+    assert len(page.encode()) <= 1_130_000
     # Before the letters stands how many bytes they are.
     compressed = re.search(r'id="module">(\d+) (\S+)<', page)
     assert compressed
     assert len(compressed[2]) == -(-int(compressed[1]) // 4) * 5
-    assert int(compressed[1]) <= 600_000
+    assert int(compressed[1]) <= 790_000
 
 
 def test_a_mistake_is_told_with_its_line() -> None:

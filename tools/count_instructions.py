@@ -60,7 +60,7 @@ def varying(flows: int, more: str, forward: str = MARKOV) -> str:
     return DUMBBELL.format(forward=forward, flows=flows, stack="linux", more=more)
 
 
-VARYING = {
+VARYING: dict[str, str | Path] = {
     "markov 20 ms, cubic, 1 flow": varying(1, ""),
     "markov 20 ms, cubic, 10 flows": varying(10, ""),
     "markov 20 ms, bbr3, 10 flows": varying(10, 'tcp.congestion = "bbr3"'),

@@ -33,8 +33,9 @@ const RATES: [&str; 20] = [
     "mbits",
     "kbits",
 ];
-const TIMES: [&str; 17] = [
+const TIMES: [&str; 18] = [
     "time",
+    "dtime",
     "timestamp",
     "timestamps",
     "ts",
@@ -62,6 +63,10 @@ pub(crate) fn meaning(name: &str) -> Option<Meaning> {
     let words = words(name);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let time = words.iter().rev().find_map(|word| time_unit(word));
+    // The FCC's logs have the rate of a download, and how long it and what came before it took.
+    if has(&["fetch", "warmup"]) {
+        return None;
+    }
     if has(&["rtt", "ping", "pingavg"]) {
         return Some(Meaning { role: Role::Rtt, unit: time });
     }
@@ -146,6 +151,7 @@ mod tests {
             ("Throughput [MB/s]", (Role::Rate, Some(8e6))),
             ("bytes_sec", (Role::Rate, Some(8.0))),
             ("time_sec", (Role::Time, Some(1e9))),
+            ("dtime", (Role::Time, None)),
             ("elapsed_msec", (Role::Time, Some(1e6))),
             ("DL_bitrate", (Role::Rate, None)),
             ("Throughput", (Role::Rate, None)),
@@ -158,8 +164,8 @@ mod tests {
         ] {
             assert_eq!(of(name), Some(expected), "{name}");
         }
-        for name in ["place", "Speed", "RSRP", "cell", "movingSpeed", "CellID", "State", "steps", "PINGLOSS"]
-        {
+        let none = ["place", "Speed", "RSRP", "cell", "movingSpeed", "CellID", "State", "steps", "PINGLOSS"];
+        for name in none.into_iter().chain(["fetch_time", "warmup_bytes", "warmup_time"]) {
             assert_eq!(of(name), None, "{name}");
         }
     }

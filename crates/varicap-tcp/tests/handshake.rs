@@ -3,7 +3,10 @@
 use crate::common;
 
 use common::{MSS, answer, config, data, ms};
-use varicap_tcp::{AckPolicy, DelayedAck, Flags, RackConfig, Receiver, Recovery, Segment, Sender, TcpConfig};
+use varicap_tcp::{
+    AckPolicy, DelayedAck, Flags, Pacing, PacingRatios, RackConfig, Receiver, Recovery, Segment, Sender,
+    TcpConfig,
+};
 use varicap_units::{Amount, Bytes, Rate, Time};
 
 fn hand_shaking(handshake_ack: bool) -> TcpConfig {
@@ -41,6 +44,20 @@ fn an_empty_segment_goes_before_the_first_data_or_none_does() {
     assert_eq!((counters.sent_packets, counters.empty_packets), (2, 2), "data, and the SYN and that segment");
     assert_eq!(counters.sent_bytes, 2172);
     assert_eq!(sender.in_flight(), Bytes::new(2 * MSS), "it is not in flight");
+}
+
+/// Its options make it longer than a segment without data (`tcp_syn_options`).
+#[test]
+fn a_syn_is_none_of_the_ten_segments_that_are_not_paced() {
+    for timestamps in [false, true] {
+        let recovery = Recovery::Rack(RackConfig::linux());
+        let pacing = Pacing::Linux(PacingRatios::default());
+        let config = TcpConfig { handshake: true, timestamps, pacing, ..config(recovery, 20) };
+        let mut sender = connected(&config, 20 * MSS);
+        let sent = leaving(&mut sender, ms(100)).iter().filter(|(_, len, _)| *len > 0).count();
+        assert_eq!(sent, 10, "the eleventh waits: tcp_update_skb_after_send");
+        assert!(sender.poll_at() > ms(100) && !sender.poll_at().is_never());
+    }
 }
 
 #[test]

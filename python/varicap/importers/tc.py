@@ -9,7 +9,7 @@ from varicap.importers.netem import Words
 from varicap.importers.shell import Command, commands, unknown
 from varicap.importers.source import Source, bytes_of, rate, tc_rate, tc_size
 
-_PREFIXES = ("sudo", "exec", "command", "time", "nice")
+_PREFIXES = ("sudo", "exec", "command", "time", "nice", "do", "then", "else", "!")
 _OBJECTS = ("qdisc", "class", "filter")
 
 
@@ -149,6 +149,8 @@ def apply(made: Draft, link: Entry, device: Device) -> None:
         words = Words(made.source, disc.command, disc.words)
         is_shaped = shaper is not None or "capacity" in link.keys
         if disc.kind == "netem":
+            if not is_shaped and "limit" in disc.words and "rate" not in disc.words:
+                made.leave_out(disc.command.line, disc.command.text, "netem's limit of what is being delayed")
             netem.netem(made, link, words, is_alone=not is_shaped and device.below(at) is None)
             if is_shaped and "queue" not in link.keys:
                 limit = disc.words[disc.words.index("limit") + 1] if "limit" in disc.words[:-1] else "1000"

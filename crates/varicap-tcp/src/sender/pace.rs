@@ -48,7 +48,9 @@ impl Sender {
             return self.release.pace(rate, rtt);
         }
         let len = wire_size.saturating_sub(self.overhead);
-        let own = self.pace.as_mut().filter(|_| len > 0).and_then(|pace| pace.on_sent());
+        // A SYN has options of its own and no data: it is none of the first ten segments.
+        let is_data = len > 0 && self.counters.sent_packets > self.counters.empty_packets.into();
+        let own = self.pace.as_mut().filter(|_| is_data).and_then(|pace| pace.on_sent());
         let own = own.map(|rate| (rate, u64::from(len)));
         let cap = self.window.cap().map(|cap| (cap, u64::from(wire_size)));
         if let Some(gap) = self.release.longest_gap(own.into_iter().chain(cap)) {
