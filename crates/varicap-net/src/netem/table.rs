@@ -177,7 +177,11 @@ mod tests {
             (0..16_384).step_by(4).map(|place| clamped(libm::rint(last[place] * 8192.0) as i64)).collect();
         assert_eq!(*table(&Distribution::Normal), *normal);
         let pareto = table(&Distribution::Pareto);
-        assert_eq!(&pareto[..3], [-5461, -5460, -5459], "(1 - 1.5) x 4 / 3 x 8192 and up");
+        assert_eq!(
+            &pareto[..4],
+            [-5461, -5460, -5460, -5459],
+            "((16 n / 65536 left)^(-1 / 3) - 1.5) x 4 / 3 x 8192"
+        );
         assert_eq!((pareto.len(), pareto[4095]), (4096, 32767));
         let both = table(&Distribution::Paretonormal);
         assert_eq!(both[2048], ((i32::from(normal[2048]) + 3 * i32::from(pareto[2048])) / 4) as i16);
