@@ -143,6 +143,18 @@ PLAIN: dict[str, tuple[str, str | bytes]] = {
         "4G.json",
         json.dumps({"downlink": {}, "uplink": {"trace_pattern": [{"duration": 1000, "capacity": r} for _, r in FIVE]}}),
     ),
+    "an ntrace": (
+        "car.ntrace",
+        json.dumps(
+            {
+                "version": 1,
+                "description": "a car",
+                "entries": [
+                    {"entryNo": t + 1, "dateTime": f"2020-10-09T08:23:{t:02}.500+02:00", "dlBw": r} for t, r in FIVE
+                ],
+            }
+        ),
+    ),
     "Genet's": (
         "trace.json",
         json.dumps({"timestamps": [t for t, _ in FIVE], "bandwidths": [r / 1000 for _, r in FIVE], "loss": 0}),

@@ -1,4 +1,4 @@
-//! Logs in JSON: iperf3, AlphaRTC's traces, Starlink's history, Genet's traces, flent, and lists of records.
+//! Logs in JSON: iperf3, AlphaRTC's and ntrace's traces, Starlink's history, Genet's traces, flent, and lists of records.
 
 use serde_json::{Map, Value};
 
@@ -84,6 +84,9 @@ impl Reader<'_> {
         if has("uplink") || has("downlink") {
             return self.lanes(object);
         }
+        if let Some(Value::Array(entries)) = object.get("entries").filter(|_| has("version")) {
+            return self.ntrace(entries);
+        }
         if has("timestamps") && has("bandwidths") {
             return self.genet(object);
         }
@@ -100,7 +103,7 @@ impl Reader<'_> {
         }
         let keys: Vec<&str> = object.keys().take(8).map(String::as_str).collect();
         let reason = format!(
-            "is JSON of no form that is known (its keys are {}), expected iperf3's, flent's, AlphaRTC's, Starlink's, \
+            "is JSON of no form that is known (its keys are {}), expected iperf3's, flent's, AlphaRTC's, Starlink's, ntrace, \
              or records of a time and a {}",
             keys.join(", "),
             self.wanted.noun()
@@ -218,6 +221,34 @@ impl Reader<'_> {
         }
         let taken = format!("`{key}` of `{lane}`");
         self.series(rows, Some(now), Form { name: "AlphaRTC".into(), taken, caveat: None, row: "row" })
+    }
+
+    /// Entries with a date and bandwidths down and up [kb/s].  Source: LPP network trace format, version 1
+    fn ntrace(&self, entries: &[Value]) -> Result<Series, LogError> {
+        if self.wanted != Quantity::Rate {
+            return Err(self.lacks("is an ntrace"));
+        }
+        let has = |key: &str| entries.iter().any(|entry| entry.get(key).is_some());
+        let key = match (self.reading.only.as_deref(), has("dlBw"), has("ulBw")) {
+            (Some("downlink"), true, _) | (None, true, false) => "dlBw",
+            (Some("uplink"), _, true) | (None, false, true) => "ulBw",
+            (None, true, true) => {
+                let reason = "has two directions: say which, as `--only downlink` or `--only uplink`";
+                return Err(LogError::file(self.file, reason));
+            }
+            _ => return Err(self.lacks("is an ntrace without that direction")),
+        };
+        let mut rows = Vec::with_capacity(entries.len());
+        for (index, entry) in entries.iter().enumerate() {
+            let written = entry.get("dateTime").and_then(Value::as_str).unwrap_or("");
+            let at = crate::instant::date(written).filter(|date| date.has_day).ok_or_else(|| {
+                let reason = format!("entry {index} has the `dateTime` {written:?}, expected one of ISO 8601");
+                LogError::file(self.file, reason)
+            })?;
+            rows.push((at.nanos, entry.get(key).and_then(Value::as_f64).map(|kilobits| kilobits * 1e3)));
+        }
+        let taken = format!("`{key}` (kb/s)");
+        self.series(rows, None, Form { name: "ntrace".into(), taken, caveat: None, row: "entry" })
     }
 
     /// Lists of times [s], bandwidths [Mb/s] and delays [ms].  Source: Genet
