@@ -216,7 +216,6 @@ def test_the_command_prints_the_table_and_the_reasons(cli: Cli) -> None:
         (["--engine", "model", "--plot"], 2, "models have a table, and no chart"),
         (["--engine", "model", "--over", f"{CONTROL}=cubic"], 2, "no model fits the flow"),
         (["--engine", "model", "--over", f"{CONTROL}=reno", "--design", "cube"], 2, "is not one of product"),
-        (["--engine", "kernel"], 2, "kernel"),
     ],
 )
 def test_what_models_cannot_do_is_said(cli: Cli, options: list[str], code: int, says: str) -> None:

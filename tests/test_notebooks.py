@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 import varicap
-from varicap.engines import kernel, model, sim
+from varicap.engines import OF_KERNEL, RunOptions, kernel, model, sim
 from varicap.statistics import progress
 
 SHORT = {"duration": "12 s", "warmup": "2 s"}
@@ -138,17 +138,16 @@ def test_work_that_is_done_soon_has_no_bar(
 
 def test_run_has_the_options_of_its_engines() -> None:
     """For editors, which show what a signature says."""
-    options = inspect.signature(varicap.run).parameters
+    options = RunOptions.__annotations__
     for engine in (sim, kernel):
-        for name, parameter in inspect.signature(engine.run).parameters.items():
-            assert parameter.kind is not parameter.VAR_KEYWORD
-            assert options[name].kind is parameter.kind
-            if name != "kernel":
-                assert options[name].default == parameter.default, name
-    assert set(options) == {*inspect.signature(sim.run).parameters, "engine", "kernel", "clock", "kernel_name", "save"}
-    for function in (varicap.run, varicap.sweep, varicap.compare, varicap.read, varicap.load):
-        kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
-        assert not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+        of_engine = inspect.signature(engine.run).parameters
+        kinds = {name: parameter.kind for name, parameter in of_engine.items() if name != "scenario"}
+        assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}
+        assert kinds.keys() <= options.keys()
+    assert set(options) == {*inspect.signature(sim.run).parameters, *OF_KERNEL} - {"scenario"}
+    for function in (varicap.sweep, varicap.compare, varicap.read, varicap.load):
+        kinds_ = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+        assert not kinds_ & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
     assert model.run is not None
 
 

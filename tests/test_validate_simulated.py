@@ -27,7 +27,7 @@ Alter = Callable[[pa.Table], pa.Table]
 
 def made(name: str, release: str = "6.12.117") -> kernels.Kernel:
     controls = ["reno", "cubic", "bbr"]
-    return kernels.Kernel(name, release, f"digest of {name}", "a test", "today", controls, [])
+    return kernels.Kernel(name, release, f"digest of {name}", "a test", "today", controls, [], folder=Path(name))
 
 
 class Guests:

@@ -148,6 +148,7 @@ PARTS = {
 """The names that scenarios draw from, by the schema's definitions."""
 ELSEWHERE = {
     "custom": "needs a class in Python",
+    "module": "needs a file in C, and a kernel to load it",
     "policy": "needs a file, or a class in Python",
     "relay": "names another flow",
     "ratcp": "needs feedback: drawn with it",

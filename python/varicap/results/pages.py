@@ -28,6 +28,8 @@ def unpacked_sizes(source: BinaryIO, metadata: pq.FileMetaData) -> Iterator[int]
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
             column = metadata.row_group(group).column(place)
+            if column.num_values == 0 and column.data_page_offset == 0:
+                continue  # of a column without values nothing is read
             at = column.data_page_offset
             if column.dictionary_page_offset is not None:
                 at = min(at, column.dictionary_page_offset)

@@ -4,16 +4,18 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from varicap.statistics import Progress
 from varicap.terminal import USAGE, fail, print_tables, progress_bar
+
+if TYPE_CHECKING:
+    from varicap.statistics import Progress
 
 
 @contextmanager
-def solving(question: str, quiet: bool) -> Iterator[Progress | None]:
+def solving(question: str, quiet: bool) -> "Iterator[Progress | None]":
     """A progress bar while a question is answered; a `ValueError` is the user's mistake."""
     try:
         with progress_bar(f"design {question}", quiet) as progress:
