@@ -491,7 +491,7 @@ impl Sender {
         // Data that was sent before going back to a hole is no new data.
         if self.space.una == self.space.max && !self.is_done() {
             self.pending = TimerKind::Hold;
-            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
         }
     }
 
