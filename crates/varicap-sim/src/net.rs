@@ -370,7 +370,7 @@ impl Net {
     /// Connection `owner` is over, and is not woken any more.
     pub fn cancel_wakes(&mut self, owner: u32) {
         self.queue.wake(self.nodes.connection(owner), Time::NEVER);
-        self.queue.wake(self.nodes.answer(owner), Time::NEVER);
+        self.queue.end_answer(self.nodes.answer(owner));
     }
 
     /// Forgets the segments under way and the wakes to come: the run is over.

@@ -110,7 +110,7 @@ impl World {
             Node::Link(_) => {}
             Node::Connection(owner) => self.wake_connection(now, owner),
             Node::Answer(owner) => {
-                self.net.queue.wake(node, Time::NEVER);
+                self.net.queue.end_answer(node);
                 self.answer(now, owner);
             }
             Node::Wire(wire) => self.poll_wire(now, node, wire),
@@ -217,7 +217,7 @@ impl World {
                 net.queue.advance(release);
                 return self.answer(release, owner);
             }
-            net.queue.wake(net.nodes().answer(owner), release);
+            net.queue.wake_answer(net.nodes().answer(owner), release);
         }
         if is_over {
             self.close(now, owner);
@@ -283,7 +283,7 @@ impl World {
         }
         let answers = connection.release <= now || is_fed && connection.release.is_never();
         if connection.sender.is_due(now) || answers {
-            self.net.queue.wake(self.net.nodes().answer(owner), Time::NEVER);
+            self.net.queue.end_answer(self.net.nodes().answer(owner));
             connection.release = Time::NEVER;
             self.net.send_data(now, connection);
             self.observer.on_window(connection, now);

@@ -1,5 +1,6 @@
 //! How much may be in flight. Loss detection, retransmission and the RTO belong to the sender.
 
+use std::borrow::Borrow;
 use std::fmt::Debug;
 
 use crate::ecn::EcnMode;

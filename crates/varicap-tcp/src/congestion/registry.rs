@@ -93,10 +93,16 @@ macro_rules! dispatch {
             pub(crate) fn state(&self) -> ControlState {
                 on!($controls, self, control => state!(control))
             }
-            /// Informs it of an acknowledgement, and writes what its state is then. One dispatch serves both.
-            pub(crate) fn on_ack_then_state(&mut self, ack: &AckSample, state: &mut ControlState) {
+            /// Informs it of an acknowledgement, and writes what its state is then. One dispatch serves both; and as each control has
+            /// the sample made for itself, what it does not read is not computed.
+            #[inline(always)]
+            pub(crate) fn on_ack_then_state<S: Borrow<AckSample>>(
+                &mut self,
+                sample: impl FnOnce() -> S,
+                state: &mut ControlState,
+            ) {
                 on!($controls, self, control => {
-                    control.on_ack(ack);
+                    control.on_ack(sample().borrow());
                     *state = state!(control);
                 })
             }

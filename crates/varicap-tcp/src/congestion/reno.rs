@@ -143,6 +143,7 @@ impl Reno {
         self.goal = if step == self.mss { self.cwnd } else { self.cwnd.saturating_mul(step) / self.mss };
     }
 
+    #[inline(never)]
     fn step(&mut self) {
         self.cwnd += self.mss - self.cwnd % self.mss;
         // Nothing is lost to rounding, but one ACK is worth one step at most.
@@ -206,7 +207,7 @@ impl Reno {
     }
 
     /// RFC 5681 §3.1: a segment per window. RFC 3465 §2.1 counts the acknowledged bytes instead of the ACKs.
-    #[inline]
+    #[inline(always)]
     pub(super) fn avoid_congestion(&mut self, acked: u64) {
         if self.is_special {
             // Almost always: a whole segment or two, after which the window stays as it is.
@@ -255,7 +256,7 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, ack: &AckSample) {
         if ack.app_limited {
             return;

@@ -150,11 +150,19 @@ impl Window {
         }
     }
 
+    /// An acknowledgement of new data arrived, and delivery rates are not measured. The sample is made where a control reads it.
+    #[inline(always)]
+    pub(crate) fn on_new_data(&mut self, sample: impl FnOnce() -> AckSample) {
+        debug_assert!(self.delivery.is_none(), "the sample has no delivery rate");
+        self.control.on_ack_then_state(sample, &mut self.state);
+        self.note_state();
+    }
+
     /// An acknowledgement arrived.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn on_ack(&mut self, ack: &AckSample) {
         if ack.may_open || self.every_ack {
-            self.control.on_ack_then_state(ack, &mut self.state);
+            self.control.on_ack_then_state(|| ack, &mut self.state);
             self.note_state();
         }
         if let Some(delivery) = &mut self.delivery

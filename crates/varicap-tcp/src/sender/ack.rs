@@ -64,15 +64,14 @@ impl Sender {
         let last_rtt = self.last_rtt(last, rtt);
         let newly_acked = segment.ack - before;
         self.window.count_round(segment.ack, self.space.max);
-        let acked = Acked {
+        self.inform_of_new_data(now, segment, || Acked {
             newly_acked,
             in_flight,
             delivered: segment.ack,
             rtt: last_rtt,
             may_open: true,
             ..Acked::default()
-        };
-        self.inform_control(segment, &mut acked.sample(now, self.window.round()));
+        });
         self.update_pace();
         self.rearm(now);
         self.check();
@@ -491,7 +490,7 @@ impl Sender {
         // Data that was sent before going back to a hole is no new data.
         if self.space.una == self.space.max && !self.is_done() {
             self.pending = TimerKind::Hold;
-            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
         }
     }
 

@@ -57,6 +57,21 @@ impl Acked {
 }
 
 impl Sender {
+    /// New data was acknowledged by `segment`, which had nothing else to say.
+    #[inline(always)]
+    pub(super) fn inform_of_new_data(&mut self, now: Time, segment: &Segment, acked: impl Fn() -> Acked) {
+        if self.window.measures_rates() {
+            return self.inform_control(segment, &mut acked().sample(now, self.window.round()));
+        }
+        let (app_limited, round, rtt) = (self.grows_in_vain(), self.window.round(), &self.sampling.rtt);
+        self.window.on_new_data(|| AckSample {
+            app_limited,
+            smoothed_rtt: rtt.smoothed(),
+            min_rtt: rtt.least(),
+            ..acked().sample(now, round)
+        });
+    }
+
     /// Completes the sample of `segment` by the sender's state, and informs the control. The sample stays where it is made: to
     /// move it took 27 instructions.
     #[inline(always)]

@@ -314,7 +314,7 @@ impl Sender {
             self.recovery.on_sent(now, (from, to));
             if from == self.space.una && self.pending != TimerKind::Reorder {
                 self.pending = TimerKind::Retransmit;
-                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+                self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
             }
         } else if from == self.space.una
             && self.recovery.is_selective()
@@ -322,7 +322,7 @@ impl Sender {
         {
             // RFC 6675 §6: the head may turn out to be lost long after SND.UNA moved, so its retransmission starts the
             // timer anew. That of later holes does not, as in Linux: it would put off the head's timeout indefinitely.
-            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
         }
         self.space.nxt = self.space.nxt.max(to);
         let flags = self.with_extras(now, (from, to), flags, false);
@@ -347,7 +347,7 @@ impl Sender {
         self.release.count();
         // RFC 6298 (5.1): start the timer if it is not running.
         if self.timeout.is_off() {
-            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
         }
         Outgoing { seq, len: len as u32, wire_size: nonzero(wire_size), flags }
     }
@@ -415,7 +415,7 @@ impl Sender {
                 (self.pending, self.offer.probes_out) = (TimerKind::Persist, 0);
             }
             if self.timeout.is_off() {
-                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+                self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
             }
         }
         self.hold(true)
@@ -437,7 +437,7 @@ impl Sender {
         if !self.handshake.take_syn(now) {
             return None;
         }
-        self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+        self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
         self.count_empty();
         let size = self.overhead.saturating_add(self.handshake.syn_options);
         self.account(now, size);

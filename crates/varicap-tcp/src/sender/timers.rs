@@ -10,27 +10,44 @@ use crate::recovery::{Reaction, State};
 use crate::timer::FIRST_PROBE;
 
 /// When the timer of a sender fires. Nearly every acknowledgement sets it anew and it hardly ever fires, so that an RTO is
-/// computed when somebody asks for it: 30 instructions an acknowledgement less.
+/// computed when somebody asks for it, and until then there is an instant before which it does not fire: 50 instructions an
+/// acknowledgement less.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Timeout {
-    /// At this instant.
-    At(Time),
-    /// An RTO after this instant, to the nanosecond.
-    Rto(Time),
-    /// An RTO after this instant, by the timer's clock.
-    Deadline(Time),
-    /// So long after this instant, by the timer's clock.
-    Wait(Time, Span),
+pub(super) struct Timeout {
+    /// An instant before which it does not fire.
+    bound: Time,
+    /// When it was set, unless it fires at `bound`.
+    since: Time,
+    wait: Wait,
+}
+
+/// How long the timer of a sender waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Until the bound.
+    Bound,
+    /// For an RTO, to the nanosecond.
+    Rto,
+    /// For an RTO, by the timer's clock.
+    Deadline,
+    /// Until the bound, by the timer's clock.
+    Clock,
 }
 
 impl Timeout {
     /// A timer that does not run.
-    pub(super) const OFF: Timeout = Timeout::At(Time::NEVER);
+    pub(super) const OFF: Timeout = Timeout::at(Time::NEVER);
+
+    /// A timer that fires at `at`.
+    #[inline]
+    pub(super) const fn at(at: Time) -> Timeout {
+        Timeout { bound: at, since: at, wait: Wait::Bound }
+    }
 
     /// Whether the timer does not run.
     #[inline]
     pub(super) fn is_off(self) -> bool {
-        matches!(self, Timeout::At(Time::NEVER))
+        self.bound.is_never()
     }
 }
 
@@ -38,37 +55,35 @@ impl Sender {
     /// The instant at which the timer fires.
     #[inline]
     pub(super) fn timeout(&self) -> Time {
-        match self.timeout {
-            Timeout::At(at) => at,
-            Timeout::Rto(since) => since + self.sampling.rtt.rto(),
-            Timeout::Deadline(since) => self.sampling.rtt.deadline(since),
-            Timeout::Wait(since, span) => self.sampling.rtt.after(since, span),
+        let Timeout { bound, since, wait } = self.timeout;
+        match wait {
+            Wait::Bound => bound,
+            Wait::Rto => since + self.sampling.rtt.rto(),
+            Wait::Deadline => self.sampling.rtt.deadline(since),
+            Wait::Clock => self.sampling.rtt.after(since, bound - since),
         }
     }
 
     /// An instant before which the timer does not fire.
     #[inline]
     pub(super) fn timeout_bound(&self) -> Time {
-        match self.timeout {
-            Timeout::At(at) => at,
-            Timeout::Rto(since) | Timeout::Deadline(since) => since + self.sampling.rtt.least_rto(),
-            Timeout::Wait(since, span) => since + span,
-        }
+        self.timeout.bound
     }
 
-    /// Sets the timer. The clock of a timer without a least RTO counts ticks, and may be early: then it is computed at once.
+    /// Sets the timer, which waits from now on for `least` at least. The clock of a timer without a least RTO counts ticks, and
+    /// may be early: then it is computed at once.
     #[inline]
-    fn set_timeout(&mut self, timeout: Timeout) {
-        self.timeout = timeout;
+    fn set_timeout(&mut self, now: Time, wait: Wait, least: Span) {
+        self.timeout = Timeout { bound: now + least, since: now, wait };
         if self.sampling.rtt.least_rto() == Span::ZERO {
-            self.timeout = Timeout::At(self.timeout());
+            self.timeout = Timeout::at(self.timeout());
         }
     }
 
     /// Computes when the timer fires, before the RTO changes.
     pub(super) fn fix_timeout(&mut self) {
-        if let Timeout::Rto(_) | Timeout::Deadline(_) = self.timeout {
-            self.timeout = Timeout::At(self.timeout());
+        if let Wait::Rto | Wait::Deadline = self.timeout.wait {
+            self.timeout = Timeout::at(self.timeout());
         }
     }
 
@@ -102,9 +117,9 @@ impl Sender {
             }
             // Until nothing more leaves, which is mostly the same instant.
             self.pending = TimerKind::Probe;
-            self.set_timeout(Timeout::Rto(now));
+            self.set_timeout(now, Wait::Rto, self.sampling.rtt.least_rto());
         } else {
-            self.set_timeout(Timeout::Deadline(now));
+            self.set_timeout(now, Wait::Deadline, self.sampling.rtt.least_rto());
         }
     }
 
@@ -130,14 +145,14 @@ impl Sender {
         let left_at = self.recovery.head_left_at().unwrap_or(now);
         let rtt = &self.sampling.rtt;
         let left = (left_at + rtt.rto()).max(now + Span::from_nanos(1)) - now;
-        self.timeout = Timeout::At(rtt.after(now, left));
+        self.timeout = Timeout::at(rtt.after(now, left));
     }
 
     /// Waits for what may be late.
     fn wait_for_late(&mut self, now: Time, left: Span) {
         self.pending = TimerKind::Reorder;
         let rtt = &self.sampling.rtt;
-        self.timeout = Timeout::At(rtt.after(now, left.saturating_add(rtt.slack())));
+        self.timeout = Timeout::at(rtt.after(now, left.saturating_add(rtt.slack())));
     }
 
     /// Nothing more leaves now: what left last is the tail to be probed.
@@ -147,7 +162,7 @@ impl Sender {
         if since != SinceProbe::Nothing && self.probes_tail() {
             self.pending = TimerKind::Probe;
             let wait = self.probe_timeout(now, since == SinceProbe::Sent);
-            self.set_timeout(Timeout::Wait(now, wait));
+            self.set_timeout(now, Wait::Clock, wait);
         }
     }
 
@@ -190,7 +205,7 @@ impl Sender {
         if outgoing.is_some() {
             self.recovery.on_probe(&self.space, !may_send_new);
             self.since_probe = SinceProbe::Nothing;
-            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
         } else {
             self.rearm_from_head(now);
         }
@@ -204,7 +219,7 @@ impl Sender {
             TimerKind::Probe => {
                 self.tail_probe_due = true;
                 // The probe sets it; until then only an arrival can come between.
-                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+                self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
             }
             TimerKind::Reorder => self.on_late(now),
             TimerKind::Persist => {
@@ -214,7 +229,7 @@ impl Sender {
                 self.offer.probes_out += 1;
                 self.sampling.rtt.on_expiry();
                 self.offer.probe_due = true;
-                self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+                self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
             }
             TimerKind::Retransmit => self.on_timeout(now),
             TimerKind::Hold => {
@@ -248,7 +263,7 @@ impl Sender {
         }
         if !self.handshake.connected {
             self.handshake.on_expiry();
-            self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+            self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
             return;
         }
         let backoff = self.expiries;
@@ -272,7 +287,7 @@ impl Sender {
         if self.keeps_in_flight && in_flight > 0 {
             self.window.change(|control| control.on_kept(Bytes::new(in_flight)));
         }
-        self.timeout = Timeout::At(self.sampling.rtt.deadline(now));
+        self.timeout = Timeout::at(self.sampling.rtt.deadline(now));
     }
 
     /// Whether the timer, which has expired, is the last one. While the receiver's window is closed what is resent are probes, and
