@@ -242,7 +242,8 @@ impl Reader<'_> {
         for (index, entry) in entries.iter().enumerate() {
             let written = entry.get("dateTime").and_then(Value::as_str).unwrap_or("");
             let at = crate::instant::date(written).filter(|date| date.has_day).ok_or_else(|| {
-                let reason = format!("entry {index} has the `dateTime` {written:?}, expected one of ISO 8601");
+                let reason =
+                    format!("entry {index} has the `dateTime` {written:?}, expected one of ISO 8601");
                 LogError::file(self.file, reason)
             })?;
             rows.push((at.nanos, entry.get(key).and_then(Value::as_f64).map(|kilobits| kilobits * 1e3)));

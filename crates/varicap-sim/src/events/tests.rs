@@ -104,10 +104,10 @@ proptest! {
                     model.remove(&node);
                 }
                 2 if number >= 40 => {
-                    if !model.contains_key(&node) {
+                    model.entry(node).or_insert_with(|| {
                         queue.wake_answer(node, when);
-                        model.insert(node, when);
-                    }
+                        when
+                    });
                 }
                 0 => {
                     queue.wake(node, Time::NEVER);
