@@ -87,7 +87,7 @@ def test_without_root_it_is_refused_with_the_reason() -> None:
     if subprocess.run([*rootless, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("SKIPPED: unprivileged user namespaces are not allowed here")
     run = [sys.executable, "-m", "varicap", "run", str(EXAMPLES / "fixed.toml"), "--engine", "kernel"]
-    run += ["--no-plot", "--set", "flows.reno.tcp.congestion=ratcp"]
+    run += ["--clock", "real", "--no-plot", "--set", "flows.reno.tcp.congestion=ratcp"]
     done = subprocess.run([*rootless, *run], capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 3
     assert "needs root" in done.stderr

@@ -337,9 +337,9 @@ def test_a_relay_that_is_slower_than_the_link_is_reported(server: int) -> None:
     assert "the relay was the bottleneck, not the link" in done.stderr
 
 
-def test_wrong_input_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_wrong_input_is_told(cold_cli: Cli, tmp_path: Path) -> None:
     def told(*arguments: str) -> tuple[int, str]:
-        done = cli("shell", *arguments, "--", "true")
+        done = cold_cli("shell", *arguments, "--", "true")
         assert "Traceback" not in done.stderr
         return done.returncode, done.stderr
 
