@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -50,6 +50,16 @@ MaxTime: TypeAlias = Annotated[
     str, typer.Option("--max-time", help="Refuse, or stop, runs that take longer, all together.")
 ]
 MaxTimeOfRun: TypeAlias = Annotated[str, typer.Option("--max-time", help="Refuse, or stop, a run that takes longer.")]
+Plugins: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        help="Run this Python file: it brings the controls, queues and policies that the scenario calls `custom`; "
+        "may be given again.",
+        show_default=False,
+    ),
+]
 BaseSeed: TypeAlias = Annotated[
     int | None,
     typer.Option("--seed", min=0, max=LARGEST_SEED, help="Base seed (default: the scenario's)."),
@@ -85,6 +95,21 @@ def fail(message: str, code: int) -> NoReturn:
     """Say why, and exit with `code`."""
     say(message)
     sys.exit(code)
+
+
+def brought(files: Sequence[Path] | None) -> dict[str, Any]:
+    """What the files of `--plugin` bring, as options of runs and studies."""
+    if not files:
+        return {}
+    from varicap import plugins
+
+    try:
+        controls, queues = plugins.together(files)
+    except plugins.PluginError as error:
+        fail(str(error), USAGE)
+    if not controls and not queues:
+        fail(f"--plugin {files[0]}: it defines no class and no function", USAGE)
+    return {"controls": controls, "queues": queues}
 
 
 @contextmanager

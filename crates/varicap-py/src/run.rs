@@ -288,7 +288,9 @@ fn check_queues(scenario: &PyScenario, queues: Option<&Makers>) -> PyResult<()> 
     for link in scenario.networks.iter().flat_map(|network| &network.links) {
         if let Some(name) = link.parts.queue.supplied().into_iter().find(missing) {
             let says = format!("{}.queue: no queue called `{name}` was given", link.name);
-            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, queues=…)")));
+            return Err(ScenarioError::new_err(format!(
+                "{says}; bring it with --plugin FILE.py, in Python with queues=…"
+            )));
         }
     }
     Ok(())
@@ -311,7 +313,7 @@ fn check_policies(
             None => format!("{key}: it has no `file`; an environment acts in its place, and a run needs one"),
             Some(name) if !is_given(name) => {
                 format!(
-                    "{key}: nobody brought a policy called `{name}`; pass it to varicap.run(…, controls=…)"
+                    "{key}: nobody brought a policy called `{name}`; bring it with --plugin FILE.py, in Python with controls=…"
                 )
             }
             Some(_) => continue,
@@ -327,7 +329,9 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
     for link in scenario.networks.iter().flat_map(|network| &network.links) {
         if let Some(name) = link.parts.policy().filter(|name| missing(name)) {
             let says = format!("{}: nobody brought a policy called `{name}`", link.name);
-            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, controls=…)")));
+            return Err(ScenarioError::new_err(format!(
+                "{says}; bring it with --plugin FILE.py, in Python with controls=…"
+            )));
         }
     }
     for flow in scenario.networks.iter().flat_map(|network| &network.flows) {
@@ -350,7 +354,7 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
                 String::new()
             };
             return Err(MissingControlError::new_err(format!(
-                "{says}; pass it to varicap.run(…, controls=…){own}"
+                "{says}; bring it with --plugin FILE.py, in Python with controls=…{own}"
             )));
         }
     }

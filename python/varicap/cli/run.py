@@ -27,8 +27,10 @@ from varicap.terminal import (
     Jobs,
     MaxMemory,
     MaxTime,
+    Plugins,
     Quiet,
     SetValue,
+    brought,
     check_file,
     check_folder,
     draw,
@@ -44,6 +46,7 @@ from varicap.terminal import (
     say,
     say_nothing,
     share_of,
+    study_errors,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +62,9 @@ class Engine(StrEnum):
     sim = "sim"
     model = "model"
     kernel = "kernel"
+
+
+_FOR_SIM = "brings what is written in Python to the simulator, which no other engine runs"
 
 
 class Kernel(StrEnum):
@@ -139,6 +145,7 @@ def run(
         int, typer.Option(min=1, max=MOST_RUNS, help="Most replications that --precision may reach.")
     ] = 1000,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Folder for tables, manifest and plot (default: varicap-out/NAME)."),
@@ -176,6 +183,9 @@ def run(
     """Run a scenario and print what each flow got."""
     from varicap import engines
 
+    own = brought(plugin)
+    if plugin and engine is not Engine.sim:
+        raise typer.BadParameter(_FOR_SIM, param_hint="--plugin")
     scenario = load(file, overrides(set_ or []))
     if explain:
         _explain(scenario, as_json)
@@ -208,6 +218,7 @@ def run(
                 clock=clock.value if clock is not None and engine is Engine.kernel else None,
                 kernel_name=kernel_name if engine is Engine.kernel else None,
                 modules=module if engine is Engine.kernel else None,
+                **own,
                 seeds=seeds,
                 seed=seed,
                 precision=share,
@@ -376,6 +387,7 @@ def compare(
     kernel_name: KernelName = None,
     module: Modules = None,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the plot (default: varicap-out/NAME).")
     ] = None,
@@ -417,6 +429,7 @@ def compare(
             kernel=None if kernel is None else kernel.value,
             clock=None if clock is None else clock.value,
             kernel_name=kernel_name,
+            **brought(plugin),
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,
@@ -432,6 +445,7 @@ def compare(
             clock=None if clock is None else clock.value,
             kernel_name=kernel_name,
             modules=module,
+            **brought(plugin),
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,
@@ -468,24 +482,37 @@ def compare(
 @commands.command()
 def replay(
     manifest: Annotated[
-        Path, typer.Argument(metavar="MANIFEST", help="A manifest.json of `varicap run -o`.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Of `varicap run -o`, `sweep` or `design`, or the manifest.json.", show_default=False
+        ),
     ],
     module: Modules = None,
+    plugin: Plugins = None,
     as_json: AsJson = False,
     max_memory: MaxMemory = MAX_MEMORY,
     max_time: MaxTime = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat a run from its manifest and say whether the tables are identical (exit code 1 if not)."""
+    """Repeat runs, or the runs of a study, from a folder of results, and say whether the tables are identical.
+
+    The exit code is 1 if one is not.  Of a design its runs are repeated, and not the search that chose them.
+    """
+    from varicap.engines.replay import manifest_in
     from varicap.engines.replay import replay as repeat
     from varicap.results.manifest import ManifestError
+    from varicap.results.saved import is_study
+    from varicap.study.replay import replay as repeat_study
 
+    limits: dict[str, Any] = {"jobs": jobs, "max_memory": max_memory, "max_time": max_time}
+    own = brought(plugin)
     try:
-        with progress_bar(str(manifest), quiet) as progress:
-            repeated = repeat(
-                manifest, modules=module, jobs=jobs, max_memory=max_memory, max_time=max_time, progress=progress
-            )
+        with study_errors(), progress_bar(str(manifest), quiet) as progress:
+            if is_study(manifest_in(manifest)):
+                repeated = repeat_study(manifest_in(manifest).parent, **own, **limits, progress=progress)
+            else:
+                repeated = repeat(manifest, modules=module, **own, **limits, progress=progress)
     except ManifestError as error:
         fail(str(error), USAGE)
     if as_json:

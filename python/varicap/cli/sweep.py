@@ -24,8 +24,10 @@ from varicap.terminal import (
     MaxMemory,
     MaxTimeOfRun,
     On,
+    Plugins,
     Quiet,
     SetValue,
+    brought,
     check_folder,
     console,
     draw,
@@ -97,6 +99,7 @@ def sweep(
         int, typer.Option(min=1, max=MOST_RUNS, help="Most replications that --precision may reach.")
     ] = 1000,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -124,6 +127,7 @@ def sweep(
     check_folder(folder)
     if clock is Clock.real:
         raise typer.BadParameter("a sweep has the kernel in simulated time only", param_hint="--clock")
+    own = brought(plugin)
     of_kernel: dict[str, Any] = {}
     if engine is Engine.kernel:
         mode = None if kernel is None else kernel.value
@@ -141,6 +145,7 @@ def sweep(
                 axes,
                 engine="kernel" if engine is Engine.kernel else "sim",
                 **of_kernel,
+                **own,
                 design=_design(design),
                 count=points,
                 seeds=seeds,
@@ -177,7 +182,7 @@ def _refuse_options_of_runs(context: typer.Context, plot: bool | None) -> None:
     """Models answer without runs: whoever gave an option of runs expects something else."""
     if plot:
         raise typer.BadParameter("models have a table, and no chart", param_hint="--plot")
-    for name in ("seeds", "precision", "max_seeds", "on", "max_memory", "max_time", "jobs"):
+    for name in ("seeds", "precision", "max_seeds", "on", "max_memory", "max_time", "jobs", "plugin"):
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
             raise typer.BadParameter("is for runs, and models answer without", param_hint=f"--{name.replace('_', '-')}")

@@ -20,8 +20,10 @@ from varicap.terminal import (
     MaxMemory,
     MaxTimeOfRun,
     On,
+    Plugins,
     Quiet,
     SetValue,
+    brought,
     check_folder,
     draw,
     echo,
@@ -79,6 +81,7 @@ def scenario(
     seed: BaseSeed = None,
     models: Annotated[bool, typer.Option(help="Whether analyses say where to begin, if they apply.")] = True,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -123,6 +126,7 @@ def scenario(
                 seeds=seeds,
                 seed=seed,
                 models=models,
+                **brought(plugin),
                 folder=folder,
                 on=on,
                 jobs=jobs,

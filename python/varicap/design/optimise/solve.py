@@ -3,6 +3,7 @@
 The search is `varicap.design.optimise.search`; here its runs are made, kept and judged.
 """
 
+import json
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import varicap._core as _core
+from varicap import plugins
 from varicap.design.optimise.analysis import answer, begin
 from varicap.design.optimise.candidates import FIRST, Candidate, Standing, intervals_of
 from varicap.design.optimise.demands import Column, Demands, check_names, values
@@ -23,6 +25,7 @@ from varicap.design.optimise.search import Rules, Search
 from varicap.design.optimise.space import Space
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import AnyScenario, load
+from varicap.plugins import Make
 from varicap.results.study import Study
 from varicap.results.summary import Point, Tables
 from varicap.statistics import Interval, Progress, Verdict, together
@@ -47,6 +50,8 @@ def optimise(
     seed: int | None = None,
     models: bool = True,
     overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    controls: Mapping[str, Make] | None = None,
+    queues: Mapping[str, Make] | None = None,
     folder: str | Path | None = None,
     on: str | None = None,
     executor: Executor | None = None,
@@ -87,6 +92,8 @@ def optimise(
         A study's folder: what was asked before in it goes on, and no run is repeated.
     overrides
         Values of other keys by their dotted path, as text.
+    controls, queues
+        What is written in Python, by name, as in `varicap.sweep`.
     on, executor, jobs, piece_s, max_memory, max_time
         Where runs are made, and what they may take, as in `varicap.sweep`.
     progress, notify
@@ -116,6 +123,8 @@ def optimise(
     check_names(base, demands.columns)
     standing = Standing(space, demands, min(FIRST, seeds))
     base_seed = base.seed if seed is None else seed
+    values_of = [(path, each if isinstance(each, str) else ", ".join(each)) for path, each in vary.items()]
+    own = plugins.used(json.loads(base.to_json()), controls, queues, values_of)
     asked = {
         "vary": {path: vary[path] if isinstance(vary[path], str) else list(vary[path]) for path in vary},
         "minimise": [one.text for one in demands.objectives if one.sense == "minimise"],
@@ -144,6 +153,7 @@ def optimise(
             max_memory=max_memory,
             max_time=max_time,
             piece_s=piece_s,
+            own=own,
             notify=notify,
         ) as study,
     ):
