@@ -23,6 +23,7 @@ from varicap.design.optimise.found import Found, Tried
 from varicap.design.optimise.report import evidence, sentence
 from varicap.design.optimise.search import Rules, Search
 from varicap.design.optimise.space import Space
+from varicap.design.optimise.without import without
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.plugins import Make
@@ -165,7 +166,10 @@ def optimise(
             raise DesignError(str(error)) from None
         if not search.found:
             _nothing(search)
-        return _answer(base, search, study, models and bool(first))
+        found, order = _answer(base, search, study, models and bool(first))
+        limits = {"max_memory": max_memory, "max_time": max_time}
+        compared = without(base, space, demands.columns, seeds, base_seed, own, **limits)
+        return _published(replace(found, without=compared), order, study)
 
 
 def _several(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -223,7 +227,16 @@ class _Made:
         return self._samples.by_point.get(number, {})
 
 
-def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool) -> Found:
+def _published(result: Found, order: Sequence[int], study: Growing) -> Found:
+    """The answer in words, and all of it in the study's folder, if it has one."""
+    result = replace(result, sentence=sentence(result))
+    published = study.publish(order, {"design": evidence(result)})
+    if published.folder is not None:
+        study.describe(result.to_dict())
+    return replace(result, study=published)
+
+
+def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool) -> tuple[Found, list[int]]:
     standing, demands = search.standing, search.standing.demands
     several = len(demands.objectives) > 1
     chosen = standing.front(search.candidates) if several else []
@@ -265,16 +278,18 @@ def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool
         tuple(tried(one) for one in chosen),
         tuple(tried(one) for one in search.candidates),
         len(search.refused),
+        tuple(dict.fromkeys(_reason(error) for error in search.refused.values())),
         search.spent,
         search.rules.budget,
         search.stopped,
         Study(base.name, (), {}, None),
     )
-    result = replace(result, sentence=sentence(result))
-    published = study.publish([one.number for one in order], {"design": evidence(result)})
-    if published.folder is not None:
-        study.describe(result.to_dict())
-    return replace(result, study=published)
+    return result, [one.number for one in order]
+
+
+def _reason(error: _core.ScenarioError) -> str:
+    """Why a point is no scenario, in a line, without the numbers that differ from point to point."""
+    return str(error).partition("\n")[0]
 
 
 def _confirmed(search: Search) -> tuple[Candidate | None, list[tuple[float, ...]]]:
