@@ -20,6 +20,7 @@ from varicap.results.pieces import StudyError
 from varicap.terminal import (
     BREACH,
     LARGEST_SEED,
+    MACHINE_LACKS,
     MOST_RUNS,
     RUN_FAILED,
     USAGE,
@@ -47,6 +48,7 @@ from varicap.terminal import (
     say_nothing,
     share_of,
     study_errors,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -182,6 +184,7 @@ def run(
 ) -> None:
     """Run a scenario and print what each flow got."""
     from varicap import engines
+    from varicap.report import story
 
     own = brought(plugin)
     if plugin and engine is not Engine.sim:
@@ -270,6 +273,7 @@ def run(
         echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
+        tell(story.of_runs(result.summary, result.flows, result.links))
     for note in result.summary["notes"]:
         report(f"note: {note}")
     _check_fidelity(result.summary, strict, report)
@@ -405,6 +409,7 @@ def compare(
     from varicap.engines import comparison
     from varicap.engines.model import reasons
     from varicap.report import engines as tables
+    from varicap.report import story
 
     drawn = plot if plot is not None else not as_json
     if drawn:
@@ -458,6 +463,7 @@ def compare(
         echo(json.dumps(compared, ensure_ascii=False))
     else:
         print_tables(tables.rich_tables(compared), "--json")
+        tell(story.of_engines(compared))
     for answer in compared["engines"]:
         # Also with --quiet: neither a missing column nor an invalid one may go unnoticed.
         if "not_applicable" in answer:
@@ -477,6 +483,13 @@ def compare(
             report(f"{answer['engine']}: {warning}")
     if drawn and done.runs:
         draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", report)
+    if not any(_answered(answer) for answer in compared["engines"]):
+        fail("no engine answered; each has said why", MACHINE_LACKS)
+
+
+def _answered(answer: dict[str, Any]) -> bool:
+    """Whether an engine says something of a flow."""
+    return any("not_applicable" not in flow for flow in answer.get("flows", ()))
 
 
 @commands.command()

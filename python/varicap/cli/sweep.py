@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -33,6 +34,7 @@ from varicap.terminal import (
     draw,
     echo,
     folder_name,
+    in_own_folder,
     interrupted,
     overrides,
     print_tables,
@@ -41,6 +43,7 @@ from varicap.terminal import (
     say_nothing,
     share_of,
     study_errors,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -116,6 +119,7 @@ def sweep(
 ) -> None:
     """Run a scenario at many points; killed in the middle, the same command goes on where it was."""
     from varicap import study
+    from varicap.report import story
 
     scenario = load(file, overrides(set_ or []))
     folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
@@ -140,7 +144,8 @@ def sweep(
             progress_bar(scenario.name, quiet) as progress,
             _saying_what_is_kept(folder, progress) as counted,
         ):
-            done = study.sweep(
+            ask = partial(
+                study.sweep,
                 scenario,
                 axes,
                 engine="kernel" if engine is Engine.kernel else "sim",
@@ -160,6 +165,7 @@ def sweep(
                 progress=counted,
                 notify=say,
             )
+            done = in_own_folder(folder, ask, is_chosen=output is not None)
     except study.DesignError as error:
         raise typer.BadParameter(str(error), param_hint="--over") from None
     report = say_nothing if quiet else say
@@ -170,6 +176,7 @@ def sweep(
         echo(json.dumps(_object(done), ensure_ascii=False))
     else:
         _print_table(done, folder)
+        tell(story.of_study(done))
         if len(done.points) > _MOST_ROWS:
             report(
                 f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all"

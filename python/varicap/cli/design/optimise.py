@@ -1,6 +1,7 @@
 """`varicap design FILE --vary …`."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,7 @@ from varicap.terminal import (
     echo,
     fail,
     folder_name,
+    in_own_folder,
     overrides,
     print_tables,
     progress_bar,
@@ -115,7 +117,8 @@ def scenario(
     time_s = quantity("'--time'", units.seconds, time, None)
     try:
         with study_errors(), progress_bar(f"design {base.name}", quiet) as progress:
-            found = optimise(
+            ask = partial(
+                optimise,
                 base,
                 _varied(vary or []),
                 minimise=minimise or (),
@@ -135,6 +138,7 @@ def scenario(
                 progress=progress,
                 notify=say,
             )
+            found = in_own_folder(folder, ask, is_chosen=output is not None)
     except study.DesignError as error:
         fail(str(error), USAGE)
     tell = say_nothing if quiet else say
