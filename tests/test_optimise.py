@@ -463,7 +463,7 @@ def test_questions_without_an_answer_are_refused(vary: str, minimise: str, deman
         varicap.optimise(FIXED, {LIMIT: vary}, minimise=minimise, subject_to=demand or (), budget=40)
 
 
-RESERVED = {
+RESERVED: dict[str, Any] = {
     "duration": "10 s",
     "topology": {"dumbbell": {"forward": {"capacity": "5 Mbit/s", "delay": "10 ms", "queue": {"ered": {
         "limit": "100 packets", "min_threshold": "10 packets", "max_threshold": "50 packets"}}}}},
@@ -478,7 +478,12 @@ RATE = "flows.video.reservation.rate"
 
 def test_a_gap_beside_a_refused_value_is_searched_and_the_reason_is_said() -> None:
     # A bucket of 50 ms holds a packet of 1500 B from 240 kbit/s on.
-    asked = {"minimise": "rate", "subject_to": "video.goodput_bps >= 0.1 Mbit/s", "budget": 80, "seeds": 2}
+    asked: dict[str, Any] = {
+        "minimise": "rate",
+        "subject_to": "video.goodput_bps >= 0.1 Mbit/s",
+        "budget": 80,
+        "seeds": 2,
+    }
     found = varicap.optimise(RESERVED, {RATE: "0.05..4 Mbit/s"}, models=False, **asked)
     assert found.best is not None
     assert 0.24 <= found.best.keys["rate"] < 0.245
@@ -488,7 +493,12 @@ def test_a_gap_beside_a_refused_value_is_searched_and_the_reason_is_said() -> No
 
 
 def test_an_answer_at_the_end_of_its_range_says_so_and_what_there_is_without() -> None:
-    asked = {"minimise": "rate", "subject_to": "video.goodput_bps >= 0.1 Mbit/s", "budget": 40, "seeds": 2}
+    asked: dict[str, Any] = {
+        "minimise": "rate",
+        "subject_to": "video.goodput_bps >= 0.1 Mbit/s",
+        "budget": 40,
+        "seeds": 2,
+    }
     found = varicap.optimise(RESERVED, {RATE: "0.5..2 Mbit/s"}, models=False, **asked)
     assert (
         "rate = 0.5 Mbit/s is the low end of the range that was asked: smaller values were not tried" in found.sentence

@@ -99,4 +99,4 @@ def test_sweeps_fit_a_terminal(cli: Cli) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "…" not in done.stdout
     assert len([line for line in done.stdout.splitlines() if "newreno" in line and "│" in line]) == 2
-    assert re.search(r"queueing|delay", done.stdout), "what buffers cost is there at 80 columns"
+    assert "queueing" in done.stdout, "what buffers cost is there at 80 columns"

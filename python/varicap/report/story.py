@@ -17,12 +17,14 @@ from varicap.report.table import bottlenecks, significant, with_interval
 from varicap.results.differences import differences
 from varicap.results.study import Study
 from varicap.statistics import Interval
+from varicap.statistics.groups import groups
 
 Row = Mapping[str, Any]
 
 _MOST = 6  # flows, and links, that get a sentence each
 _MOST_PLACES = 3
 _AT_THE_PROMPT = 3
+_MOST_KINDS = 2
 _DELAYS = ("sojourn_p95_ms", "rtt_p95_ms")
 _RESTS_ON: Mapping[Standing, str] = {
     "significant": "",
@@ -38,6 +40,7 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
     if summary["engine"] == "model" or not summary["flows"]:
         return
     yield from _leader(summary)
+    yield from _two_kinds(flows)
     found = {(row["flow"], row["measure"]): row for row in differences(flows, links).to_pylist()}
     names = list(dict.fromkeys(name for name, _ in found))
     if names and summary["runs"] < 2:
@@ -48,6 +51,19 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
         yield _difference(name, found.get((name, "goodput_bps")), delay)
     if len(names) > _MOST:
         yield f"{len(names) - _MOST} more flows are in the tables."
+
+
+def _two_kinds(flows: pa.Table) -> Iterator[str]:
+    """Of which flows the runs fall into two kinds, between which the mean is that of no run."""
+    said = 0
+    for name in dict.fromkeys(flows["name"].to_pylist()) if "goodput_bps" in flows.column_names else ():
+        rates = flows.filter(pc.equal(flows["name"], name))["goodput_bps"].to_pylist()
+        found = groups([rate for rate in rates if rate is not None])
+        if found is None or said == _MOST_KINDS:
+            continue
+        said += 1
+        (most, few), (near, other) = found.counts, (f"{significant(mean * 1e-6, 3)}" for mean in found.means)
+        yield f"{name}: {most} of {most + few} runs are near {near} Mb/s, {few} near {other}: the mean is that of none."
 
 
 def at_the_prompt(sentences: Iterable[str]) -> Iterator[str]:

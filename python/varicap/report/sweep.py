@@ -294,14 +294,15 @@ def _curve(
     flow = drawing.colour(name) if len(drawing.names) > 1 else number
     # Links of one flow have its colour, and other lines.
     twins = [each for each in drawing.names if drawing.colour(each) == flow]
-    if len(drawing.names) > 1 and line is None and not number and len(twins) > 1:
-        line = style.LINES[twins.index(name) % len(style.LINES)]
+    kind = style.LINES[number % len(style.LINES)] if number else style.line(flow)
+    if len(drawing.names) > 1 and not number and len(twins) > 1:
+        kind = style.LINES[twins.index(name) % len(style.LINES)]
     axes.errorbar(
         [place[row[path] if path else ""] for row in rows],
         [row["mean"] for row in rows],
         yerr=_halves(rows),
         color=style.colour(flow),
-        linestyle=line or (style.LINES[number % len(style.LINES)] if number else style.line(flow)),
+        linestyle=line or kind,
         marker=_MARKERS[number % len(_MARKERS)],
         elinewidth=0.7 * drawing.look.line,
         capsize=2,
