@@ -114,7 +114,8 @@ def test_another_question_about_a_scenario_has_its_own_folder(cli: Cli, tmp_path
 
 def test_a_comparison_without_any_answer_is_no_success(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
-        'duration = "5 s"\n[topology.dumbbell.forward]\ncapacity = "5 Mbit/s"\ndelay = "10 ms"\nqueue = "codel"\n[flows.a]\n'
+        'duration = "5 s"\n[topology.dumbbell.forward]\ncapacity = "5 Mbit/s"\ndelay = "10 ms"\nqueue = "codel"\n'
+        "[flows.a]\n"
         'tcp = { congestion = "bbr" }\n'
     )
     done = cli("compare", "s.toml", "--engine", "model")

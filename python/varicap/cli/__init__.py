@@ -34,6 +34,7 @@ GROUPS = {
     "explore": ("explore",),
     "sweep": ("sweep",),
     "report": ("report", "plot", "table", "export"),
+    "what_if": ("why",),
     "reproduce": ("reproduce",),
     "evaluate": ("evaluate",),
     "design": ("design",),
