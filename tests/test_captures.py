@@ -1,6 +1,7 @@
 """Captures of runs: how much of each packet they have."""
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 from conftest import Cli
@@ -20,6 +21,17 @@ def captured(path: Path) -> tuple[list[int], list[tuple[int, int]]]:
             lengths.append(struct.unpack_from("<II", data, at + 20))
         at += length
     return limits, lengths
+
+
+def packets(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The time and the bytes of each packet of a capture [ns]."""
+    data, at = path.read_bytes(), 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 6:
+            high, low, captured_ = struct.unpack_from("<III", data, at + 12)
+            yield (high << 32) + low, data[at + 28 : at + 28 + captured_]
+        at += length
 
 
 def test_a_capture_has_as_much_of_each_packet_as_was_asked_for(cli: Cli, fixed: Path, tmp_path: Path) -> None:
@@ -54,3 +66,30 @@ def test_a_snap_length_is_a_size_and_for_captures(cli: Cli, fixed: Path) -> None
         assert done.returncode == 2
         assert says in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_what_a_sender_sends_echoes_the_newest_timestamp_that_came_back(cli: Cli, fixed: Path, tmp_path: Path) -> None:
+    """RFC 7323 §3.2: TSecr is valid wherever ACK is set; and it is none that has not come yet."""
+    path = tmp_path / "echo.pcapng"
+    done = cli("run", fixed, "--set", "duration=15 s", "--seeds", "1", "--no-plot", "--pcap", path)
+    assert done.returncode == 0, done.stderr
+    sent: dict[int, int] = {}
+    echoes = []
+    for at_ns, packet in packets(path):
+        words = 4 * (packet[32] >> 4)
+        options = packet[40 : 20 + words]
+        place = options.find(b"\x08\x0a")
+        if place < 0:
+            continue
+        value, echo = struct.unpack_from(">II", options, place + 2)
+        is_reverse = packet[15] == 2
+        if is_reverse:
+            sent[value] = min(at_ns, sent.get(value, at_ns))
+        elif packet[33] & 0x10 and len(sent) > 0:
+            echoes.append((at_ns, echo))
+    assert len(echoes) > 100
+    # All but those that left before the first answer had come echo a timestamp of an answer that was under way before.
+    late = [(at, echo) for at, echo in echoes if echo]
+    assert len(late) > 0.9 * len(echoes)
+    assert all(echo in sent and sent[echo] <= at for at, echo in late)
+    assert [echo for _, echo in late] == sorted(echo for _, echo in late)

@@ -140,3 +140,16 @@ def test_a_manifest_is_no_scenario(cli: Cli, study: Study) -> None:
     done = cli("run", study.folder / "manifest.json")
     assert done.returncode == 2
     assert "varicap replay" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "units"),
+    [("capacity=10 MB/s", "bit/s, kbit/s, Mbit/s or Gbit/s"), ("delay=5 msec", "ns, us, ms, s, min or h")],
+)
+def test_a_unit_that_is_none_is_told_those_that_are(cli: Cli, tmp_path: Path, value: str, units: str) -> None:
+    (tmp_path / "s.toml").write_text(
+        'duration = "2 s"\n[topology.dumbbell.forward]\ncapacity = "5 Mbit/s"\ndelay = "10 ms"\n[flows.a]\n'
+    )
+    done = cli("run", "s.toml", "--set", f"topology.dumbbell.forward.{value}", "--no-plot")
+    assert done.returncode == 2
+    assert units in done.stderr

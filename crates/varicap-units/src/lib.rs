@@ -26,7 +26,7 @@ pub use bucket::{BucketDepth, TokenBucket};
 pub use bytes::Bytes;
 pub use choice::Named;
 pub use pacer::Pacer;
-pub use parse::QuantityError;
+pub use parse::{QuantityError, units_of};
 pub use rate::Rate;
 pub use rng::{Stream, Streams};
 #[cfg(feature = "schema")]

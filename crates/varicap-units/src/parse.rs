@@ -116,6 +116,17 @@ pub(crate) const CADENCE: &str =
 pub(crate) const FREQUENCY: &str = "a frequency with its unit, such as \"2 /s\"";
 pub(crate) const PROBABILITY: &str = "a probability between 0 and 1, such as 0.01 or \"1 %\"";
 
+/// The units of what is expected, for whoever wrote another one; none where it has no list.
+pub fn units_of(expected: &str) -> Option<&'static str> {
+    match expected {
+        SPAN => Some("ns, us, ms, s, min or h"),
+        RATE => Some("bit/s, kbit/s, Mbit/s or Gbit/s (bits; also b/s and bps)"),
+        BYTES => Some("B, kB, MB or GB, or KiB, MiB or GiB"),
+        FREQUENCY => Some("/s, /min, /h or Hz"),
+        _ => None,
+    }
+}
+
 impl FromStr for Span {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Span, QuantityError> {

@@ -9,7 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use varicap_units::choice;
+use varicap_units::{choice, units_of};
 
 use crate::error::{ScenarioError, in_another_table, meant, one_of};
 use crate::scenario::document::{Node, Origin, Table, Value, join_path};
@@ -95,6 +95,12 @@ impl Fault {
                 (schema::expected_at(&keys), example(&path))
             }
             What::Wrong(expected) if is_negative => (expected, Some("it is negative".to_owned())),
+            What::Wrong(expected)
+                if found.as_deref().is_some_and(has_a_unit) && units_of(&expected).is_some() =>
+            {
+                let units = units_of(&expected).map(|units| format!("its unit is {units}"));
+                (expected, units)
+            }
             What::Wrong(expected) if is_form(&expected) => (expected, example(&path)),
             What::Wrong(expected) => (expected, None),
             What::Missing(_) => {
@@ -158,6 +164,13 @@ fn is_form(expected: &str) -> bool {
 /// Whether a name looks like a number with or without a unit.
 fn is_quantity(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-')
+}
+
+/// Whether a text is a number with letters behind it, as a quantity in an unknown unit is.
+fn has_a_unit(found: &str) -> bool {
+    let text = found.trim_matches('"').trim();
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && text.ends_with(|c: char| c.is_ascii_alphabetic())
 }
 
 /// An example with this quantity in place of its own.

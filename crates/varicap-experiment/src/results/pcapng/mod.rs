@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use varicap_net::LossCause;
 use varicap_tcp::{EcnMode, Flags, TcpConfig};
-use varicap_units::Time;
+use varicap_units::{Span, Time};
 
 use crate::results::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 
@@ -134,10 +134,14 @@ pub fn write_capture<W: Write>(
     let cut = format!("The log was full: only its first {} events are here.", log.len());
     let mut capture = Capture::new(out, links, groups, snap, log.is_truncated().then_some(cut.as_str()))?;
     let mut fates = fates(log);
+    let echoes = echoes(log);
     for mut record in log.records().filter(|record| record.event == PacketEvent::Arrival) {
         let fate = fates.get_mut(&identity(&record));
         let Fate { marks, losses } = fate.map(Fate::next).unwrap_or_default();
         let mut comments = Vec::new();
+        if !record.owner.is_reverse {
+            record.segment.echo = echoed(&echoes, &record);
+        }
         for at in marks {
             record.segment.flags = record.segment.flags.with(Flags::CE);
             comments.push(format!("marked by the queue at {at:?}"));
@@ -153,6 +157,37 @@ pub fn write_capture<W: Write>(
         capture.packet(&record, (!comments.is_empty()).then(|| comments.join("; ")).as_deref())?;
     }
     capture.finish()
+}
+
+/// Of each connection, by its packets with data: when an acknowledgement came, and TS.Recent since then.
+type Echoes = HashMap<PacketOwner, Vec<(Time, Time)>>;
+
+/// What a sender echoes (RFC 7323 §4.3), which the simulated one need not know: the newest timestamp that has come back.
+/// An acknowledgement has come when its last link delivers it; an access delay behind that is not in the log.
+fn echoes(log: &PacketLog) -> Echoes {
+    let answers =
+        || log.records().filter(|record| record.owner.is_reverse && record.event == PacketEvent::Delivery);
+    // Behind the last link of its way a packet has been under way for longest.
+    let mut longest: HashMap<PacketOwner, (Span, u16)> = HashMap::new();
+    for record in answers() {
+        let way = (record.at.since(record.segment.sent_at), record.link);
+        let last = longest.entry(record.owner).or_insert(way);
+        *last = way.max(*last);
+    }
+    let mut found = Echoes::new();
+    for record in answers().filter(|record| longest[&record.owner].1 == record.link) {
+        let came = found.entry(PacketOwner { is_reverse: false, ..record.owner }).or_default();
+        let recent = came.last().map_or(Time::ZERO, |&(_, recent)| recent);
+        came.push((record.at, recent.max(record.segment.sent_at)));
+    }
+    found
+}
+
+/// What a packet with data echoes: what had come when it left.
+fn echoed(echoes: &Echoes, record: &PacketRecord) -> Time {
+    let came = echoes.get(&record.owner).map_or(&[][..], Vec::as_slice);
+    let before = came.partition_point(|&(at, _)| at <= record.segment.sent_at);
+    before.checked_sub(1).map_or(Time::ZERO, |place| came[place].1)
 }
 
 /// The identity of a packet at a link: two that agree in this are identical.
