@@ -10,7 +10,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use varicap_experiment::results::{RunResult, RunTables};
-use varicap_experiment::{Format, Mistakes, Parsed, Plan, Written};
+use varicap_experiment::{Format, KeptFiles, Mistakes, Parsed, Plan, Written};
 use varicap_sim::{Options, run_many};
 
 use crate::budget::PyBudget;
@@ -36,6 +36,8 @@ pub struct PyTemplate {
     base_dir: String,
     option: String,
     parsed: Parsed,
+    /// What was read of the files that points name.
+    kept: Arc<KeptFiles>,
 }
 
 impl PyTemplate {
@@ -45,7 +47,7 @@ impl PyTemplate {
 
     fn resolved(&self, settings: &[(String, String)]) -> Result<PyScenario, Mistakes> {
         let written = self.written(settings);
-        PyScenario::resolved(&written, written.read_parsed(&self.parsed), &self.base_dir)
+        PyScenario::resolved(&written, written.read_parsed(&self.parsed), &self.base_dir, self.kept.clone())
     }
 }
 
@@ -56,7 +58,7 @@ impl PyTemplate {
     fn new(text: String, name: String, base_dir: String, option: &str) -> PyResult<PyTemplate> {
         let written = Written { text: &text, format: Format::Value, file: &name, settings: &[], option };
         let parsed = written.parse().map_err(|error| scenario_errors(&error.into()))?;
-        Ok(PyTemplate { text, file: name, base_dir, option: option.to_owned(), parsed })
+        Ok(PyTemplate { text, file: name, base_dir, option: option.to_owned(), parsed, kept: Arc::default() })
     }
 
     fn at(&self, py: Python<'_>, settings: Settings) -> PyResult<PyScenario> {
