@@ -153,3 +153,11 @@ def test_a_unit_that_is_none_is_told_those_that_are(cli: Cli, tmp_path: Path, va
     done = cli("run", "s.toml", "--set", f"topology.dumbbell.forward.{value}", "--no-plot")
     assert done.returncode == 2
     assert units in done.stderr
+
+
+def test_the_page_of_a_design_begins_with_what_was_asked(tmp_path: Path) -> None:
+    limit = "topology.dumbbell.forward.queue.drop-tail.limit"
+    asked: dict[str, Any] = {"minimise": "limit", "subject_to": "reno.rtt_p95_ms <= 500 ms", "budget": 12, "seeds": 2}
+    varicap.optimise(SCENARIO, {limit: "5..20 packets"}, models=False, folder=tmp_path / "d", **asked)
+    page = varicap.report.page(tmp_path / "d", tmp_path / "p.html").read_text()
+    assert 0 < page.index("rtt-p95-ms-0") < page.index("goodput-bps-0")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def html(of: Reportable, run: int = 0, laboratory: str | None = None) -> str:
     """The page as text, with a link that opens its scenario in the laboratory at an address, if there is one."""
     shown = source(of)
     over_time = series(shown, run)
-    still = list(sweeps(shown.study)) if shown.study else list(distributions(shown))
+    still = list(sweeps(shown.study, _asked(shown))) if shown.study else list(distributions(shown))
     # The first screen has a chart: of a study its first, of runs how flows trade delay for goodput.
     first = still[:1] if shown.study else list(tradeoff(shown))
     still = still[1:] if shown.study else still
@@ -63,6 +64,13 @@ def html(of: Reportable, run: int = 0, laboratory: str | None = None) -> str:
         Markup(f"\n<!-- uPlot, of which this page has a copy:\n{asset('uPlot.LICENSE')}\n-->"),
     )
     return document(shown.name, body, (asset("uPlot.min.js"), asset("page.js")), (asset("uPlot.min.css"),))
+
+
+def _asked(shown: Source) -> list[str]:
+    """The columns that a design was asked about, of which nobody wants to look for the charts."""
+    asked = shown.manifest.get("asked") or {}
+    texts = [text for key in ("subject_to", "minimise", "maximise") for text in asked.get(key) or ()]
+    return [re.split(r"[<>=≤≥ ]", text.strip())[0].rpartition(".")[2] for text in texts if isinstance(text, str)]
 
 
 Section = tuple[str, str, Markup]

@@ -1,6 +1,6 @@
 """Charts of a study: each measure over an axis, with error bars."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -23,13 +23,13 @@ _WIDE = 30  # greatest over least, from which on an axis is logarithmic
 Row = dict[str, Any]
 
 
-def sweeps(study: Study) -> Iterator[Chart]:
-    """A chart for each measure that says something; for scattered designs one for each axis."""
+def sweeps(study: Study, asked: Sequence[str] = ()) -> Iterator[Chart]:
+    """A chart for each measure that says something, the `asked` ones first; for scattered designs one for each axis."""
     paths = free(study)
     summary = study.summary
     limited = _limited(summary.filter(pc.equal(summary["measure"], "utilisation")).to_pylist())
     scattered = len(paths) > 1 and all(is_scattered(study, path) for path in paths)
-    for measure in IN_REPORTS:
+    for measure in sorted(IN_REPORTS, key=lambda measure: measure.column not in asked):
         chosen = pc.and_(pc.equal(summary["kind"], measure.kind), pc.equal(summary["measure"], measure.column))
         rows = [row for row in summary.filter(chosen).to_pylist() if isfinite(row["mean"])]
         rows = [row for row in rows if measure.kind != "links" or row["name"] in limited]
