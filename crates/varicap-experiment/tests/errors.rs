@@ -69,7 +69,7 @@ fn wrong_values_say_what_was_expected() {
         (
             "\"0.8 Mbit/s\"",
             "\"10 Mbits\"",
-            "x.toml:3: topology.dumbbell.forward.capacity: found `\"10 Mbits\"`, expected a rate with its unit, such as \"0.8 Mbit/s\"",
+            "x.toml:3: topology.dumbbell.forward.capacity: found `\"10 Mbits\"`, expected a rate with its unit, such as \"0.8 Mbit/s\"; its unit is bit/s, kbit/s, Mbit/s or Gbit/s (bits; also b/s and bps)",
         ),
         (
             "\"0.8 Mbit/s\"",
