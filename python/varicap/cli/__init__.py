@@ -35,6 +35,7 @@ GROUPS = {
     "report": ("report", "plot", "table", "export"),
     "reproduce": ("reproduce",),
     "evaluate": ("evaluate",),
+    "falsify": ("falsify",),
     "design": ("design",),
     "trace": ("trace",),
     "dialogue": ("dialogue",),
