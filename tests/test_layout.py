@@ -262,7 +262,12 @@ LAYER = ("_files.py", "_folders.py")
 OWN = {
     "what is part of the package": {
         *("laboratory.py built.read_text", "papers/__init__.py ….iterdir", "papers/__init__.py source.read_text"),
-        *("papers/claims.py file.read_text", "report/web/document.py ….read_text", "templates/__init__.py ….read_text"),
+        *(
+            "papers/claims.py file.read_text",
+            "papers/conclusions.py source.read_text",
+            "report/web/document.py ….read_text",
+            "templates/__init__.py ….read_text",
+        ),
         *("templates/__init__.py _HERE.glob", "validate/paths.py ….read_text", "widget.py ….read_text"),
         "evaluate/criteria.py ….read_text",
     },

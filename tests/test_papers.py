@@ -509,5 +509,8 @@ def test_tables_show_the_paper_ours_and_what_differs() -> None:
     assert "3 ✗" in text
     assert "1 ✗" not in text
     assert "7.0±1.0" in text
-    assert verdicts.conclusion("test", done.counts) == "test: 2 of 3 claims reproduced, 1 differ, 0 unsettled"
-    assert verdicts.conclusion("all", done.counts, done.counts).startswith("all: 4 of 6 claims reproduced, 2 differ")
+    assert verdicts.summary("test", done) == (
+        "test: 2 statements: 1 hold at all points, 1 at some, 0 at none, 0 are open\n"
+        "test: 2 of 3 claims reproduced, 1 differ, 0 unsettled"
+    )
+    assert verdicts.summary("all", done, done).endswith("all: 4 of 6 claims reproduced, 2 differ, 0 unsettled")

@@ -80,7 +80,7 @@ def reproduce(
         run = Run(one, quick=quick, jobs=jobs, settle=settle, precision=share)
         done.append(_reproduce(papers.paper(one), figure, run, output / one, quiet, not as_json))
     if key == "all" and not as_json:
-        typer.echo(verdicts.conclusion("all", *(one.counts for one in done)))
+        typer.echo(verdicts.summary("all", *done))
     if as_json:
         objects = [one.to_dict() for one in done]
         typer.echo(json.dumps({"papers": objects} if key == "all" else objects[0], ensure_ascii=False))
@@ -134,7 +134,7 @@ def _reproduce(
         terminal = console()
         for table in verdicts.rich_tables(done):
             terminal.print(table)
-        typer.echo(verdicts.conclusion(paper.key, done.counts))
+        typer.echo(verdicts.summary(paper.key, done))
     written = _write_pages(done, plots, whole=figure is None)
     if not quiet:
         say(f"the page: {written}")

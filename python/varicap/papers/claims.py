@@ -21,6 +21,8 @@
     tolerance = "5 %"               # of the paper's number, or an amount in the unit: "0.5"
     accept = [-inf, 50.0]           # instead of `tolerance` where the paper gives a bound, or words
     reason = "…"                    # how the bound follows from the quote
+    by = "runs"                     # the sentence is put to each run, if a mean over runs says little (two modes)
+    apart = "…"                     # why it counts apart: something that the paper does not have, or another's words
     expect = "differs"              # verdict of a full run, if not "reproduced"; or "unsettled"
     note = "…"                      # why it differs, or a reading
 
@@ -68,6 +70,8 @@ _CLAIM_KEYS = frozenset(
         "tolerance",
         "accept",
         "reason",
+        "by",
+        "apart",
         "expect",
         "note",
     )
@@ -99,6 +103,10 @@ class Claim:
     """The paper's words or number that set the range."""
     reason: str
     """How the range follows from them."""
+    by_runs: bool = False
+    """Whether the sentence is put to each run instead of to their mean."""
+    apart: str = ""
+    """Why it counts apart from what the paper states; empty if it does not."""
     expect: Verdict = "reproduced"
     note: str = ""
     cell: tuple[str, str] | None = None
@@ -226,6 +234,8 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         raise ClaimsError(f"`{name}`: `expect` is one of {', '.join(get_args(Verdict))}, not {data['expect']!r}")
     if data.get("expect") == "differs" and not data.get("note"):
         raise ClaimsError(f"`{name}` is expected to differ: its `note` says why")
+    if data.get("by", "runs") != "runs":
+        raise ClaimsError(f'`{name}`: `by` is "runs" or left out, not {data["by"]!r}')
     value = data.get("paper")
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ClaimsError(f"`{name}`: `paper` is a number, or the paper's words")
@@ -242,6 +252,8 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         accept=accept,
         quote=data["quote"],
         reason=data["reason"],
+        by_runs="by" in data,
+        apart=str(data.get("apart", "")),
         expect=data.get("expect", "reproduced"),
         note=data.get("note", ""),
     )

@@ -161,7 +161,16 @@ def measure(run: Run, setting: Setting, changes: Mapping[str, str] | None = None
 
 def judged(values: Values) -> dict[str, Value]:
     """The values as claims want them."""
-    return {name: Value(sim=of if isinstance(of, Interval) else Interval.of(of)) for name, of in values.items()}
+    return {name: Value(sim=of) if isinstance(of, Interval) else Value.of(of) for name, of in values.items()}
+
+
+def under(readings: Mapping[str, Values]) -> dict[str, dict[str, Value]]:
+    """The values of each claim under each of the readings for which there is one."""
+    found: dict[str, dict[str, Value]] = {}
+    for reading, values in readings.items():
+        for claim, value in judged(values).items():
+            found.setdefault(claim, {})[reading] = value
+    return found
 
 
 def interval(values: Array) -> Interval:
