@@ -168,11 +168,11 @@ def ours_of(claim: Claim, value: Value) -> Interval:
 def _verdict(claim: Claim, value: Value) -> tuple[Verdict, Interval | None]:
     """The verdict, and the share of the runs in which the claim holds if it is put to each."""
     ours, bounds = ours_of(claim, value), claim.bounds
-    if math.isnan(ours.mean):
-        return "differs", None
     share = _share(claim, value, ours)
     if share is not None:
         return _SAID[MOST_RUNS.verdict(share)], share
+    if math.isnan(ours.mean):
+        return "differs", None
     if ours.lo is None or ours.hi is None:
         if not bounds.low <= ours.mean <= bounds.high:
             return "differs", None

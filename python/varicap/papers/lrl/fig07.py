@@ -2,13 +2,14 @@
 
 from functools import partial
 
-from varicap.papers.lrl.link import Measured, Setting, Values, interval, judged, measure, under
+from varicap.papers.lrl.link import TODAY, Measured, Setting, Unit, Values, interval, judged, measure, under
 from varicap.papers.lrl.panels import capacities
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.worst import most
 from varicap.statistics import Array
 
 _HIGHS = (1, 2, 3, 4)
+_UNITS: tuple[Unit, Unit] = ("bytes", "packets")
 
 
 def reproduce(run: Run) -> Outcome:
@@ -40,7 +41,11 @@ def reproduce(run: Run) -> Outcome:
     }
     grid = Grid("Fig. 7 in numbers", "s or kb/s", "thresholds", names, rows)
     draw = partial(capacities, "Fig. 7: from zero capacity on, low threshold 1000 B", list(in_bytes.values()), "kB")
-    return Outcome(judged(values), draw, [grid], under(_readings(run)))
+    cubic = {unit: [measure(run, Setting(1, high, 0, unit), TODAY) for high in _HIGHS] for unit in _UNITS}
+    today: Values = {
+        claim: most([at.goodput for at in cubic[unit]]) for claim, unit in zip(("F7d", "F7g"), _UNITS, strict=True)
+    }
+    return Outcome(judged(values), draw, [grid], under(_readings(run)), under({"CUBIC": today}))
 
 
 def _readings(run: Run) -> dict[str, Values]:

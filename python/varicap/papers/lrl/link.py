@@ -19,6 +19,9 @@ FAST_RETURN = {f"{REVERSE}.capacity": "2 Mbit/s"}
 """A return link that does not respond to the load, and does not limit the flow."""
 
 
+TODAY = {"tcp.recovery": "sack", "tcp.congestion": "cubic"}
+"""A TCP of today in place of the paper's."""
+
 Unit: TypeAlias = Literal["bytes", "packets"]
 Values: TypeAlias = Mapping[str, Array | Interval]
 """Our values by claim: an interval, or one value for each run."""
