@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 import varicap
-from varicap import kernels, traces
+from varicap import kernels, papers, traces
 from varicap.analyse.fading import Rayleigh
 from varicap.channel import mean_durations
+from varicap.papers import record
 from varicap.report.table import with_interval
 from varicap.results.samples import samples
 from varicap.statistics import Interval
@@ -314,7 +315,55 @@ def ns2_cbr() -> Rows:
     yield "TCP packets dropped", "", str(counted["ftp", "overflow"])
 
 
-ALL = (phase, loss, explicit, queues, engines, fading, generators, generated, bbr_cubic, mininet, rebbr, ns2_cbr)
+FIVE = ("abr", "minrate", "lrl", "ratcp", "wireless")
+"""The papers that varicap grew out of."""
+
+
+def conclusions() -> Rows:
+    """What the five papers conclude, and whether it stands, from what their last runs put on record."""
+    yield "paper", "conclusion", "", "why"
+    for key in FIVE:
+        for one in _recorded(key).conclusions.values():
+            yield f"[{key}]", one["says"], f"*{one['verdict']}*", one["why"].replace("|", "/")
+
+
+def records() -> Rows:
+    """Conclusions, statements and claims of each paper that has a record of a quick run."""
+    yield "paper", "conclusions: stand, fall, depend, open", "statements: at all points, some, none, open", "claims"
+    for key in papers.keys():
+        kept = record.read(key, quick=True)
+        if kept is None:
+            continue
+        drawn = [one["verdict"] for one in kept.conclusions.values()]
+        of_conclusions = ", ".join(str(drawn.count(one)) for one in ("stands", "falls", "depends", "open"))
+        of_statements = ", ".join(str(kept.statements[one]) for one in ("all", "some", "none", "open"))
+        of_claims = ", ".join(f"{count} {verdict}" for verdict, count in kept.counts.items())
+        yield f"[{key}]", of_conclusions if drawn else "", of_statements, of_claims
+
+
+def _recorded(key: str) -> record.Record:
+    kept = record.read(key, quick=False) or record.read(key, quick=True)
+    if kept is None:
+        sys.exit(f"{key} has no record: varicap reproduce {key} --record")
+    return kept
+
+
+ALL = (
+    phase,
+    loss,
+    explicit,
+    queues,
+    engines,
+    fading,
+    generators,
+    generated,
+    bbr_cubic,
+    mininet,
+    rebbr,
+    ns2_cbr,
+    conclusions,
+    records,
+)
 TABLES: dict[str, Callable[[], Rows]] = {table.__name__: table for table in ALL}
 
 if __name__ == "__main__":

@@ -265,6 +265,8 @@ OWN = {
         *(
             "papers/claims.py file.read_text",
             "papers/conclusions.py source.read_text",
+            "papers/record.py file.read_text",
+            "papers/words.py file.read_text",
             "report/web/document.py ….read_text",
             "templates/__init__.py ….read_text",
         ),

@@ -9,6 +9,9 @@
     fig04 = "Throughput against the loss probability"
     fig05 = { title = "…", by = "bars", flows = ["a"] }  # one of a family: `by` is the module, the rest its arguments
 
+    [drawings]                      # figures of the paper that are drawings, with what they show
+    fig01 = "…"
+
     [[claims]]
     id = "F4-reno-1pct"
     figure = "fig04"                # which of the figures measures it
@@ -22,6 +25,7 @@
     accept = [-inf, 50.0]           # instead of `tolerance` where the paper gives a bound, or words
     reason = "…"                    # how the bound follows from the quote
     by = "runs"                     # the sentence is put to each run, if a mean over runs says little (two modes)
+    unlike = "…"                    # why the bound is not that of the words it quotes (words.toml)
     apart = "…"                     # why it counts apart: something that the paper does not have, or another's words
     expect = "differs"              # verdict of a full run, if not "reproduced"; or "unsettled"
     note = "…"                      # why it differs, or a reading
@@ -47,7 +51,7 @@
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -72,6 +76,7 @@ _CLAIM_KEYS = frozenset(
         "reason",
         "by",
         "apart",
+        "unlike",
         "expect",
         "note",
     )
@@ -107,6 +112,8 @@ class Claim:
     """Whether the sentence is put to each run instead of to their mean."""
     apart: str = ""
     """Why it counts apart from what the paper states; empty if it does not."""
+    unlike: str = ""
+    """Why its bound is not that of the words which it quotes."""
     expect: Verdict = "reproduced"
     note: str = ""
     cell: tuple[str, str] | None = None
@@ -137,6 +144,8 @@ class Paper:
     makers: Mapping[str, Maker]
     """By figure."""
     claims: tuple[Claim, ...]
+    drawings: Mapping[str, str] = field(default_factory=dict)
+    """Figures of the paper that have no data: what they show, and where that is to be seen here."""
 
     def scenario(self, name: str) -> str:
         """The text of one of its scenario files."""
@@ -169,7 +178,10 @@ def read(key: str, text: str) -> Paper:
         if claim.figure not in figures:
             raise ClaimsError(f"{key}: `{claim.id}` is of the figure `{claim.figure}`, which `figures` does not list")
         seen.add(claim.id)
-    return Paper(key, str(data["title"]), str(data["reference"]), figures, makers, tuple(claims))
+    drawings = {str(name): str(shows) for name, shows in data.get("drawings", {}).items()}
+    if both := sorted(figures.keys() & drawings.keys()):
+        raise ClaimsError(f"{key}: `{both[0]}` is a figure with data or a drawing, not both")
+    return Paper(key, str(data["title"]), str(data["reference"]), figures, makers, tuple(claims), drawings)
 
 
 def _figure(key: str, name: str, written: Any) -> tuple[str, Maker]:
@@ -254,6 +266,7 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         reason=data["reason"],
         by_runs="by" in data,
         apart=str(data.get("apart", "")),
+        unlike=str(data.get("unlike", "")),
         expect=data.get("expect", "reproduced"),
         note=data.get("note", ""),
     )

@@ -66,11 +66,6 @@ class Reproduction:
         """The sentences of the paper that were put to the test."""
         return sentences.statements(self.claims)
 
-    @property
-    def surprises(self) -> list[Judged]:
-        """Claims whose verdict differs from the one on record."""
-        return [claim for claim in self.claims if not claim.is_expected]
-
     def to_dict(self) -> dict[str, Any]:
         """The same as an object, as ``varicap reproduce KEY --json`` prints it."""
         return {

@@ -75,11 +75,6 @@ class Judged:
         """The value that is judged."""
         return ours_of(self.claim, self.value)
 
-    @property
-    def is_expected(self) -> bool:
-        """Whether the verdict is the one that a full run gave when the claim was recorded, or one of them is open."""
-        return self.verdict == self.claim.expect or "unsettled" in (self.verdict, self.claim.expect)
-
     def to_dict(self) -> dict[str, Any]:
         """The judged claim as ``varicap reproduce --json`` prints it."""
         claim, value = self.claim, self.value
