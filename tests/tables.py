@@ -7,7 +7,7 @@ else (ns-2, Linux), and of the day on which they were measured.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -323,14 +323,14 @@ def conclusions() -> Rows:
     """What the five papers conclude, and whether it stands, from what their last runs put on record."""
     yield "paper", "conclusion", "", "why"
     for key in FIVE:
-        for one in _recorded(key).conclusions.values():
-            yield f"[{key}]", one["says"], f"*{one['verdict']}*", one["why"].replace("|", "/")
+        for kind, one in _concluded(key):
+            yield f"[{key}]", one["says"], f"*{one['verdict']}*{kind}", one["why"].replace("|", "/")
 
 
 def records() -> Rows:
     """Conclusions, statements and claims of each paper that has a record of a quick run."""
     yield "paper", "conclusions: stand, fall, depend, open", "statements: at all points, some, none, open", "claims"
-    for key in papers.keys():
+    for key in sorted(papers.keys()):
         kept = record.read(key, quick=True)
         if kept is None:
             continue
@@ -341,11 +341,16 @@ def records() -> Rows:
         yield f"[{key}]", of_conclusions if drawn else "", of_statements, of_claims
 
 
-def _recorded(key: str) -> record.Record:
-    kept = record.read(key, quick=False) or record.read(key, quick=True)
-    if kept is None:
-        sys.exit(f"{key} has no record: varicap reproduce {key} --record")
-    return kept
+def _concluded(key: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The conclusions of a paper by its full run, or by its quick one, which is said."""
+    full, quick = (record.read(key, quick=kind) for kind in (False, True))
+    if quick is None:
+        sys.exit(f"{key} has no record: varicap reproduce {key} --quick --record")
+    for name, one in quick.conclusions.items():
+        if full is not None and name in full.conclusions:
+            yield "", full.conclusions[name]
+        else:
+            yield " (quick run)", one
 
 
 ALL = (

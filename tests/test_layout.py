@@ -279,7 +279,12 @@ OWN = {
     },
     "inside a guest": {"engines/kernel_guest.py open", "engines/kernel_guest.py os.open"},
     "into memory": {
-        *("papers/reproduce.py ….savefig", "report/fitted.py drawn.savefig", "report/look.py self.savefig"),
+        *(
+            "papers/book.py book.savefig",
+            "papers/reproduce.py ….savefig",
+            "report/fitted.py drawn.savefig",
+            "report/look.py self.savefig",
+        ),
         *("terminal.py drawn.savefig", "results/tables.py pq.write_table", "study/store.py stream.write_table"),
         "policies/__init__.py np.save",
     },

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import tomllib
 from dataclasses import replace
 from importlib import resources
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from varicap import cli as program
 from varicap import papers
 from varicap.engines.scenarios import load
-from varicap.papers import page, record, words
+from varicap.papers import conclusions, page, record, words
 from varicap.papers import report as verdicts
 from varicap.papers import reproduce as reproducing
 from varicap.papers.abc import schemes
@@ -541,6 +542,35 @@ def test_a_quick_run_is_compared_with_the_quick_one_on_record(monkeypatch: pytes
     quick = Reproduction(paper, judged, (), (), {"fig01": ()}, is_quick=True)
     assert [expected for _, expected in record.surprises(quick)] == ["unsettled"]
     assert record.surprises(replace(quick, is_quick=False)) == []
+
+
+def test_papers_are_printed_with_their_conclusions_and_every_figure(tmp_path: Path) -> None:
+    arguments = ["reproduce", "ratcp", "fig06", "--quick", "--pdf", "-o", str(tmp_path)]
+    done = CliRunner().invoke(program.app, arguments)
+    assert done.exit_code == 0, done.output
+    printed = (tmp_path / "papers.pdf").read_bytes()
+    assert printed.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type /Page\b", printed)) == 2, "a page of conclusions, and one of the figure"
+
+
+def test_counts_of_claims_stand_in_records_alone() -> None:
+    """A document that repeats them parts from them."""
+    for file in ROOT.glob("python/varicap/papers/*/README.md"):
+        if file.parent.name in ("abr", "lrl", "minrate", "ratcp", "wireless"):
+            found = re.findall(
+                r"\d+ (?:of \d+ )?claims (?:are )?reproduced|of \d+ claims", file.read_text(encoding="utf-8")
+            )
+            assert not found, file
+
+
+@pytest.mark.parametrize("key", ["abr", "lrl", "minrate", "ratcp", "wireless"])
+def test_what_is_on_record_is_of_the_claims_as_they_are(key: str) -> None:
+    kept = record.read(key, quick=True)
+    assert kept is not None
+    assert set(kept.verdicts) == {one.id for one in papers.paper(key).claims}, (
+        f"varicap reproduce {key} --quick --record"
+    )
+    assert set(kept.conclusions) == {one.id for one in conclusions.of_paper(key)}
 
 
 def test_a_figure_without_data_is_told_to_be_a_drawing_and_shown(cli: Cli) -> None:

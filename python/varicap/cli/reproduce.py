@@ -59,6 +59,9 @@ def reproduce(
     put_on_record: Annotated[
         bool, typer.Option("--record", help="Put values and verdicts on record in the paper's folder of this checkout.")
     ] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Also one file to print: conclusions, and each figure with its claims.")
+    ] = False,
     as_json: AsJson = False,
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -94,6 +97,11 @@ def reproduce(
     surprises = [found for one in done for found in record.surprises(one)]
     for judged, expected in surprises:
         (say_nothing if quiet else say)(f"{judged.claim.id}: {judged.verdict}, on record as {expected}")
+    if pdf:
+        from varicap.papers import book
+
+        printed = book.write(done, output)
+        (say_nothing if quiet else say)(f"to print: {printed}")
     if put_on_record:
         for reproduced in done:
             record.write(reproduced)
@@ -115,6 +123,7 @@ def _refuse_foreign(output: Path, keys: list[str]) -> None:
         return
     with Folder(output) as folder:
         folder.is_file("index.html")
+        folder.is_file("papers.pdf")
         for key in keys:
             if folder.is_folder(key):
                 with folder.within(key) as of_paper:

@@ -37,6 +37,8 @@ Stands: TypeAlias = Literal["stands", "falls", "depends", "open"]
 
 MOST_QUOTED = 140
 """Characters of a quotation: a line."""
+_SKEWED = 1.5
+"""How many times as far one end of an interval is as the other, for both to be told."""
 _KEYS = frozenset(("id", "where", "says", "quote", "claims", "number", "why"))
 _NAMED = re.compile(r"\{([^{}]+)\}")
 
@@ -232,8 +234,14 @@ def number(judged: Judged, value: Interval | None = None) -> str:
 
 
 def said(value: Interval) -> str:
-    """A number with its interval, in text."""
-    return with_interval(value.mean, value.lo, value.hi)
+    """A number with its interval, in text; with both ends where they are not about equally far.
+
+    >>> said(Interval(2.0, 1.5, 2.5)), said(Interval(0.21, 0.026, 0.781))
+    ('2.0 ± 0.5', '0.21 (0.026 to 0.78)')
+    """
+    if value.lo is None or value.hi is None or value.reach <= _SKEWED * value.near_reach:
+        return with_interval(value.mean, value.lo, value.hi)
+    return f"{value.mean:.3g} ({value.lo:.2g} to {value.hi:.2g})"
 
 
 def counts(found: Iterable[Concluded]) -> dict[str, int]:

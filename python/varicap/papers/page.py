@@ -85,7 +85,7 @@ def html(done: Reproduction) -> str:
         tag(
             "header",
             tag("h1", paper.title),
-            *(tag("p", line, class_="description") for line in _counts(done)),
+            *(tag("p", line, class_="description") for line in counted_lines(done)),
             counts(done.counts),
             tag("p", f"[{paper.key}] · {'quick' if done.is_quick else 'full'} run", class_="facts"),
             tag("nav", tag("ul", *links), aria_label="Figures"),
@@ -109,7 +109,7 @@ def counted(verdicts: Mapping[str, int]) -> str:
     )
 
 
-def _counts(done: Reproduction) -> list[str]:
+def counted_lines(done: Reproduction) -> list[str]:
     """How many conclusions, statements and claims have each verdict, in this order."""
     of_conclusions = [conclusions.counted(conclusions.counts(done.conclusions))] if done.conclusions else []
     apart = [f"apart, {why}: {counted(of)}" for why, of in done.apart.items()]

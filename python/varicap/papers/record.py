@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from varicap.interface import Folder, parsed
-from varicap.papers import claims, statements
+from varicap.papers import claims, conclusions, statements
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.verdict import Judged
 from varicap.results.manifest import software
@@ -85,21 +85,20 @@ def write(done: Reproduction, folder: Path | None = None) -> Path:
         values = before.get("claims", {}) | {one.claim.id: _value(one) for one in done.claims}
         known = {one: values[one] for one in ids if one in values}
         is_whole = len(done.figures) == len(done.paper.figures)
-        drawn = {} if is_whole else before.get("conclusions", {})
+        drawn = ({} if is_whole else before.get("conclusions", {})) | {
+            one.conclusion.id: {"verdict": one.stands, "says": one.conclusion.says, "why": one.why}
+            for one in done.conclusions
+        }
         git = software()["git"] or {}
         kept[kind] = {
             "date": datetime.now(UTC).date().isoformat(),
             "revision": f"{git.get('revision', 'unknown')[:12]}{'+' if git.get('modified') else ''}",
             "verdicts": _counts(done, known),
             "statements": statements.counts(done.statements) if is_whole else before.get("statements", {}),
-            "conclusions": drawn
-            | {
-                one.conclusion.id: {"verdict": one.stands, "says": one.conclusion.says, "why": one.why}
-                for one in done.conclusions
-            },
+            "conclusions": {one.id: drawn[one.id] for one in conclusions.of_paper(done.paper.key) if one.id in drawn},
             "claims": known,
         }
-        return there.write(NAME, (json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode())
+        return there.write(NAME, (json.dumps(kept, ensure_ascii=False, indent=1) + "\n").encode())
 
 
 def _kind(quick: bool) -> str:
