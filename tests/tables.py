@@ -333,6 +333,7 @@ def records() -> Rows:
     for key in sorted(papers.keys()):
         kept = record.read(key, quick=True)
         if kept is None:
+            yield f"[{key}]", "", "", ""
             continue
         drawn = [one["verdict"] for one in kept.conclusions.values()]
         of_conclusions = ", ".join(str(drawn.count(one)) for one in ("stands", "falls", "depends", "open"))
