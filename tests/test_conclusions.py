@@ -84,6 +84,10 @@ def test_a_verdict_names_the_readings_that_turn_it_round() -> None:
     assert judged(value=OVER, readings={"one": IN}).note.endswith("by reading: one: reproduced")
 
 
+def test_a_verdict_about_several_points_names_those_that_were_looked_at() -> None:
+    assert judge(claim(), Value(sim=IN), points="psi of 50, 200").note == "looked at psi of 50, 200"
+
+
 # ---- statements ---------------------------------------------------------------------------------------------------
 
 

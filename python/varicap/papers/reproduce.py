@@ -132,7 +132,13 @@ def _judged(paper: Paper, figure: str, run: Run) -> tuple[Outcome, list[Judged]]
     while True:
         outcome = maker(paper, figure)(run)
         judged = [
-            judge(claim, outcome.values[claim.id], outcome.readings.get(claim.id), outcome.today.get(claim.id))
+            judge(
+                claim,
+                outcome.values[claim.id],
+                outcome.readings.get(claim.id),
+                outcome.today.get(claim.id),
+                outcome.points.get(claim.id, ""),
+            )
             for claim in paper.of(figure)
         ]
         wanted = [run.effort]

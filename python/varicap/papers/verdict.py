@@ -107,6 +107,7 @@ def judge(
     value: Value,
     readings: Mapping[str, Value] | None = None,
     today: Mapping[str, Value] | None = None,
+    points: str = "",
 ) -> Judged:
     """Compare our value with what the claim accepts.
 
@@ -129,6 +130,8 @@ def judge(
         notes.append(f"on record as {claim.expect}")
     if share is not None and not judged.ours.agrees:
         notes.append(f"holds in {share.mean:.0%} of the runs ({share.lo:.0%} to {share.hi:.0%})".replace("%", " %"))
+    if points:
+        notes.append(f"looked at {points}")
     if judged.readings:
         notes.append(_flipped(judged))
     return Judged(claim, value, verdict, "; ".join(notes), missing, share, *under)

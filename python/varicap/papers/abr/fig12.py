@@ -73,6 +73,7 @@ def reproduce(run: Run) -> Outcome:
         [today(run, psi), *readings(run)],
         {"ABR-slow": other, "ABR-C1-least": other},
         {"ABR-slow": {"SACK": Value(sim=least(modern))}, "ABR-C1": {"SACK": Value(sim=mean(modern))}},
+        dict.fromkeys(values, f"psi of {', '.join(f'{psi[number]:g}' for number in slow)}"),
     )
 
 

@@ -1,5 +1,6 @@
 """Fig. 15: EFFCAP's N where the capacity lasts 100 ms on average and the round-trip time varies."""
 
+from collections.abc import Iterable
 from functools import partial
 
 from matplotlib.figure import Figure
@@ -40,14 +41,24 @@ def reproduce(run: Run) -> Outcome:
     ours = measured(run, 100.0)
     values = {claim: Value(sim=value) for claim, value in _of(ours).items()}
     values["ABR-rule-N15"] = Value(sim=of_best(ours))
+    points = dict.fromkeys(values, said_ms(ours[12]))
     readings = with_buffers(lambda buffer: _of(measured(run, 100.0, buffer)), run.pick(SECTION_VI, (5, 12)))
-    return Outcome(values, partial(draw, "Fig. 15: tau = 100 ms", 100.0, ours), readings=readings)
+    return Outcome(values, partial(draw, "Fig. 15: tau = 100 ms", 100.0, ours), readings=readings, points=points)
 
 
 def _of(ours: Ours) -> dict[str, Interval]:
     rises = [gain(long, ours[2][delay]) for delay, long in ours[12].items()]
     apart = [distance for long in ours[12].values() for distance in (long - _LEAST, _LEAST - long)]
     return {"ABR-C11": most(apart), "ABR-C11-rises": least(rises)}
+
+
+def said_ms(delays: Iterable[float]) -> str:
+    """The round trips of a claim in words.
+
+    >>> said_ms([500.0, 50.0])
+    'round trips of 500, 50 ms'
+    """
+    return f"round trips of {', '.join(f'{delay:g}' for delay in delays)} ms"
 
 
 def of_best(ours: Ours) -> Interval:

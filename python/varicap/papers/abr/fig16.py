@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from varicap.papers.abr.fig15 import Ours, draw, measured, of_best
+from varicap.papers.abr.fig15 import Ours, draw, measured, of_best, said_ms
 from varicap.papers.abr.sessions import gain
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
@@ -22,7 +22,12 @@ def reproduce(run: Run) -> Outcome:
         "ABR-delta": Value(sim=Interval.of(_against_fig15(run, ours))),
         "ABR-C12-large": Value(sim=least([of_delay for delay, of_delay in gains.items() if _TAU_MS / delay > 10])),
     }
-    return Outcome(values, partial(draw, "Fig. 16: tau = 1 s", _TAU_MS, ours))
+    points = {
+        "ABR-C12-small": said_ms(delay for delay in gains if _TAU_MS / delay < 8),
+        "ABR-C12-large": said_ms(delay for delay in gains if _TAU_MS / delay > 10),
+        "ABR-rule-N16": said_ms(gains),
+    }
+    return Outcome(values, partial(draw, "Fig. 16: tau = 1 s", _TAU_MS, ours), points=points)
 
 
 def _against_fig15(run: Run, ours: Ours) -> Array:

@@ -62,10 +62,11 @@ def reproduce(run: Run) -> Outcome:
         "ABR-rule-M17": Value(sim=of_rule(ours)),
         "ABR-small-M17": Value(sim=small_over_large(ours)),
     }
+    points = dict.fromkeys(("ABR-C13-steps", "ABR-C13-N", "ABR-C13-N200", "ABR-rule-M17"), said_averages(run))
     readings = with_buffers(
         lambda buffer: _of(measured(run, 1000.0, buffer, QUICK_AVERAGES)), run.pick(SECTION_VI, (5, 12))
     )
-    return Outcome(values, partial(draw, "Fig. 17: tau = 1 s", 1000.0, ours), readings=readings)
+    return Outcome(values, partial(draw, "Fig. 17: tau = 1 s", 1000.0, ours), readings=readings, points=points)
 
 
 def _of(ours: Ours) -> dict[str, Interval]:
@@ -74,6 +75,11 @@ def _of(ours: Ours) -> dict[str, Interval]:
         "ABR-C13-N": of_memory(ours, 50.0),
         "ABR-C13-N200": of_memory(ours, 200.0),
     }
+
+
+def said_averages(run: Run) -> str:
+    """The values of M of a claim in words."""
+    return f"M of {', '.join(map(str, run.pick(AVERAGES, QUICK_AVERAGES)))}"
 
 
 def of_rule(ours: Ours) -> Interval:

@@ -15,6 +15,7 @@ from varicap.papers.abr.fig17 import (
     measured,
     of_memory,
     of_rule,
+    said_averages,
     small_over_large,
 )
 from varicap.papers.abr.sessions import gain, with_buffers
@@ -29,10 +30,11 @@ def reproduce(run: Run) -> Outcome:
     ours = measured(run, 100.0)
     values = {claim: Value(sim=value) for claim, value in _of(ours).items()}
     values |= {"ABR-rule-M18": Value(sim=of_rule(ours)), "ABR-small-M18": Value(sim=small_over_large(ours))}
+    points = {claim: said_averages(run) for claim in values if not claim.endswith(("-one", "-two", "-M18"))}
     readings = with_buffers(
         lambda buffer: _of(measured(run, 100.0, buffer, QUICK_AVERAGES)), run.pick(SECTION_VI, (5, 12))
     )
-    return Outcome(values, partial(draw, "Fig. 18: tau = 100 ms", 100.0, ours), readings=readings)
+    return Outcome(values, partial(draw, "Fig. 18: tau = 100 ms", 100.0, ours), readings=readings, points=points)
 
 
 def _of(ours: Ours) -> dict[str, Interval]:

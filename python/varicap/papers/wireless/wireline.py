@@ -33,7 +33,8 @@ def reproduce(run: Run) -> Outcome:
         "L-reno-sim": Value(sim=farthest(_ratios(pipes, ours["reno"], reno))),
         "L-double": Value(sim=Interval.of(border)),
     }
-    return Outcome(values, partial(_draw, pipes, ours))
+    points = dict.fromkeys(("L-tahoe-sim", "L-reno-sim"), f"W of {', '.join(map(str, pipes))} packets")
+    return Outcome(values, partial(_draw, pipes, ours), points=points)
 
 
 def _utilisation(run: Run, flow: str, pipe: int, buffer: int) -> Array:
