@@ -21,6 +21,7 @@ falls if all fall, depends if one depends or some stand and others fall, and is 
 down: a sentence names the verdicts without which it is not said.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -237,11 +238,12 @@ def said(value: Interval) -> str:
     """A number with its interval, in text; with both ends where they are not about equally far.
 
     >>> said(Interval(2.0, 1.5, 2.5)), said(Interval(0.21, 0.026, 0.781))
-    ('2.0 ± 0.5', '0.21 (0.026 to 0.78)')
+    ('2.0 ± 0.5', '0.21 (0.03 to 0.78)')
     """
     if value.lo is None or value.hi is None or value.reach <= _SKEWED * value.near_reach:
         return with_interval(value.mean, value.lo, value.hi)
-    return f"{value.mean:.3g} ({value.lo:.2g} to {value.hi:.2g})"
+    places = min(max(0, 1 - math.floor(math.log10(value.reach))), 6) if value.reach > 0.0 else 3
+    return f"{value.mean:.{places}f} ({value.lo:.{places}f} to {value.hi:.{places}f})"
 
 
 def counts(found: Iterable[Concluded]) -> dict[str, int]:
