@@ -264,7 +264,14 @@ LAYER = ("_files.py", "_folders.py")
 OWN = {
     "what is part of the package": {
         *("laboratory.py built.read_text", "papers/__init__.py ….iterdir", "papers/__init__.py source.read_text"),
-        *("papers/claims.py file.read_text", "report/web/document.py ….read_text", "templates/__init__.py ….read_text"),
+        *(
+            "papers/claims.py file.read_text",
+            "papers/conclusions.py source.read_text",
+            "papers/record.py file.read_text",
+            "papers/words.py file.read_text",
+            "report/web/document.py ….read_text",
+            "templates/__init__.py ….read_text",
+        ),
         *("templates/__init__.py _HERE.glob", "validate/paths.py ….read_text", "widget.py ….read_text"),
         *("evaluate/criteria.py ….read_text", "falsify/bounds.py ….iterdir", "falsify/bounds.py ….read_text"),
     },
@@ -274,7 +281,12 @@ OWN = {
     },
     "inside a guest": {"engines/kernel_guest.py open", "engines/kernel_guest.py os.open"},
     "into memory": {
-        *("papers/reproduce.py ….savefig", "report/fitted.py drawn.savefig", "report/look.py self.savefig"),
+        *(
+            "papers/book.py book.savefig",
+            "papers/reproduce.py ….savefig",
+            "report/fitted.py drawn.savefig",
+            "report/look.py self.savefig",
+        ),
         *("terminal.py drawn.savefig", "results/tables.py pq.write_table", "study/store.py stream.write_table"),
         "policies/__init__.py np.save",
     },
