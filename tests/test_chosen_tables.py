@@ -124,3 +124,19 @@ def test_a_comparison_without_any_answer_is_no_success(cli: Cli, tmp_path: Path)
     both = cli("compare", "s.toml", "--engine", "model", "--engine", "sim", "--seeds", 2, "--no-plot")
     assert both.returncode == 0
     assert "a: goodput" in both.stdout
+
+
+def test_the_end_of_a_key_is_told_the_whole_of_it(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        'duration = "2 s"\n[topology.dumbbell.forward]\ncapacity = "5 Mbit/s"\ndelay = "10 ms"\n[flows.a]\n'
+    )
+    done = cli("run", "s.toml", "--set", "capacity=2 Mbit/s", "--no-plot")
+    assert done.returncode == 2
+    assert "did you mean `topology.dumbbell.forward.capacity`?" in done.stderr
+
+
+def test_a_manifest_is_no_scenario(cli: Cli, study: Study) -> None:
+    assert study.folder is not None
+    done = cli("run", study.folder / "manifest.json")
+    assert done.returncode == 2
+    assert "varicap replay" in done.stderr

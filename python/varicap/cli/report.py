@@ -69,7 +69,8 @@ def plot(
     measure: Annotated[
         str | None,
         typer.Option(
-            help="Of a study: a measure of its summary (default: goodput_bps). Of runs: the delay of the scatter."
+            help="Of a study: a measure of its summary (default: goodput_bps). "
+            "Of runs: the delay of the scatter, or what cdf-time and cdf-runs show."
         ),
     ] = None,
     run: Annotated[
@@ -78,8 +79,8 @@ def plot(
     panels: Annotated[
         str | None,
         typer.Option(
-            help="Of runs: rates, queue, delay, window, cwnd, rtt, scatter, fct (default: rates,queue). "
-            "Of a study: curves, multiples, heat or scatter."
+            help="Of runs: rates, queue, delay, window, cwnd, rtt, scatter, fct, cdf-time, cdf-packets, cdf-transfers, "
+            "cdf-runs (default: rates,queue). Of a study: curves, multiples, heat, scatter or cdf."
         ),
     ] = None,
     flows: Annotated[str | None, typer.Option(help="The flows that are drawn, such as a,b (default: all).")] = None,

@@ -8,6 +8,9 @@ from typing import Any, Protocol, TypeAlias
 import varicap._core as _core
 from varicap._files import read_scenario, shown
 
+_MOST_MEANT = 3
+"""Keys that an error suggests."""
+
 
 class TypedScenario(Protocol):
     """A scenario built from the dataclasses of `varicap.scenario`."""
@@ -40,6 +43,15 @@ def load(
     for path, text in pairs:
         if not isinstance(text, str):
             raise _core.ScenarioError(f'{path}: found `{text!r}`, expected text as in a file, such as "20 s"')
+    try:
+        return _loaded(scenario, pairs, base_dir)
+    except _core.ScenarioError as error:
+        if pairs and (meant := _meant(error, scenario, pairs, base_dir)):
+            raise meant from None
+        raise
+
+
+def _loaded(scenario: AnyScenario, pairs: list[tuple[str, str]], base_dir: str | Path) -> _core.Scenario:
     if isinstance(scenario, _core.Scenario):
         if pairs:
             return _core.Scenario.from_json(scenario.to_json(), scenario.name, scenario.base_dir, pairs)
@@ -48,6 +60,29 @@ def load(
         return _from_file(Path(scenario), pairs, str(base_dir))
     value = scenario if isinstance(scenario, Mapping) else scenario.to_dict()
     return _core.Scenario.from_json(json.dumps(value), "scenario", str(base_dir), pairs)
+
+
+def _meant(
+    error: _core.ScenarioError, scenario: AnyScenario, pairs: list[tuple[str, str]], base_dir: str | Path
+) -> _core.ScenarioError | None:
+    """The error with the whole keys that may have been meant, if it is of one that was given by its end alone."""
+    if error.hint is not None or error.key not in {path for path, _ in pairs} or str(scenario) == "-":
+        return None
+    try:
+        base = _loaded(scenario, [], base_dir)
+    except _core.ScenarioError:
+        return None
+    lines = (line["key"] for line in json.loads(base.explain()))
+    ends = [key for key in lines if key.endswith(f".{error.key}") and not key.startswith("resolved.")]
+    if not ends:
+        return None
+    named = " or ".join(f"`{key}`" for key in ends[:_MOST_MEANT])
+    more = f" or {len(ends) - _MOST_MEANT} more" if len(ends) > _MOST_MEANT else ""
+    hint = f"did you mean {named}{more}?"
+    raised = _core.ScenarioError(f"{error}; {hint}")
+    raised.shown = None if error.shown is None else f"{error.shown}\n  = {hint}"
+    raised.errors, raised.more, raised.at_least, raised.hint = error.errors, error.more, error.at_least, hint
+    return raised
 
 
 def load_reactive_tables(scenario: Any, path: str = "") -> list[str]:
@@ -68,10 +103,20 @@ def load_reactive_tables(scenario: Any, path: str = "") -> list[str]:
     return found
 
 
+def _of_results(text: str) -> str | None:
+    """What a file of results is, which somebody took for a scenario."""
+    head = text[:200]
+    if '"manifest_version"' in head:
+        return "the manifest of runs"
+    return "the manifest of a study" if '"study_version"' in head else None
+
+
 def _from_file(path: Path, pairs: list[tuple[str, str]], base_dir: str) -> _core.Scenario:
     """Read a file, a pipe (process substitution), or standard input as ``-``."""
     text, is_stream = read_scenario(path)
     name, folder = ("stdin" if str(path) == "-" else "pipe", base_dir) if is_stream else (shown(path), str(path.parent))
+    if text.lstrip().startswith("{") and (what := _of_results(text)):
+        raise _core.ScenarioError(f"{name}: {what}, and no scenario; varicap replay {name} repeats what it is of")
     # No TOML text begins with a brace.
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
         return _core.Scenario.from_json(text, name, folder, pairs, is_file=True)

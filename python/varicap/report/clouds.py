@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from varicap import units
 from varicap.errors import NothingDrawnError
-from varicap.report import style
+from varicap.report import cdf, style
 from varicap.report.look import Look, halves, pick
 from varicap.report.measures import measure_of
 from varicap.report.transfers import completion_ms
@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 DELAYS = ("rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_p99_ms", "fct_mean_ms", "fct_p50_ms", "fct_p95_ms")
 """What a scatter can have as its delay."""
 
+ACROSS = 2
+"""Panels side by side."""
 _FEW = 5
 """Runs below which the region of two means is so wide that it would hide everything."""
 
@@ -36,10 +38,13 @@ _FEW = 5
 def draw(
     place: "FigureBase", result: "Recorded", kinds: list[str], flows: list[str], measure: str | None, look: Look
 ) -> None:
-    """These panels side by side."""
-    grid = place.subplots(1, len(kinds), squeeze=False)[0]
-    for axes, kind in zip(grid, kinds, strict=True):
+    """These panels, two side by side."""
+    across = min(len(kinds), ACROSS)
+    grid = place.subplots(-(-len(kinds) // across), across, squeeze=False)
+    for axes, kind in zip(grid.flat, kinds, strict=False):
         CLOUDS[kind](axes, result, flows, measure, look)
+    for axes in grid.flat[len(kinds) :]:
+        axes.set_visible(False)
 
 
 def _scatter(axes: "Axes", result: "Recorded", flows: list[str], measure: str | None, look: Look) -> None:
@@ -118,5 +123,9 @@ def _halves(interval: Interval) -> list[list[float]]:
 CLOUDS: "dict[str, Callable[[Axes, Recorded, list[str], str | None, Look], None]]" = {
     "scatter": _scatter,
     "fct": _fct,
+    "cdf-time": cdf.over_time,
+    "cdf-packets": cdf.of_packets,
+    "cdf-transfers": _fct,
+    "cdf-runs": cdf.of_runs,
 }
 """Panels of all runs together."""

@@ -31,6 +31,10 @@ _MOST_FLOWS = 14  # drawn unless somebody chooses
 _APART = 4.2  # width of a panel [in] below which panels stand one above the other, at 8 pt
 
 
+_MEASURED = {"scatter", "cdf-runs", "cdf-time"}
+"""Panels of runs that have a measure."""
+
+
 @dataclass(frozen=True)
 class Panel:
     """One link over time, and the flows over it."""
@@ -82,8 +86,8 @@ def overview(
     drawn_flows = chosen("flow", flows, names)
     over_time = [name for name in wanted if name in OVER_TIME]
     of_runs = [name for name in wanted if name in clouds.CLOUDS]
-    if measure is not None and "scatter" not in of_runs:
-        raise ValueError("a measure is for studies, and for the panel `scatter` of runs")
+    if measure is not None and not _MEASURED & {*of_runs}:
+        raise ValueError(f"a measure is for studies, and for the panels {', '.join(sorted(_MEASURED))} of runs")
     shown = _panels(result, run, drawn_flows) if over_time else []
     left_out = 0
     if flows is None and len(drawn_flows) > _MOST_FLOWS:
@@ -99,7 +103,7 @@ def overview(
     lines = len(shown) * len(over_time) if stacked else len(shown)
     natural = 7.5 if stacked or not over_time else 11.0
     runs = _Runs(names, _segments(result.summary), look, look.inches(natural, 1.0)[0])
-    heights = [(2.1 if lines > 2 else 2.6) * lines, 3.2 if of_runs else 0.0]
+    heights = [(2.1 if lines > 2 else 2.6) * lines, 3.2 * -(-len(of_runs) // clouds.ACROSS)]
     with look.figure(natural, 0.7 + sum(heights), title) as figure:
         parts = [(height, kind) for height, kind in zip(heights, (over_time, of_runs), strict=True) if height]
         places = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=[height for height, _ in parts])[:, 0]

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
-from varicap.report import style
+from varicap.report import cdf, style
 from varicap.report.clouds import DELAYS
 from varicap.report.look import Look, chosen, halves, pick
 from varicap.report.measures import Measure, measure_of
-from varicap.report.points import Numbers, colours, free, is_scattered, label_of, places, short
+from varicap.report.points import Numbers, colours, free, is_scattered, label_of, places, short, worded
+from varicap.results.summary import items_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from varicap.report.look import Drawn
     from varicap.results.study import Study
 
-PANELS = ("curves", "multiples", "heat", "scatter")
+PANELS = ("curves", "multiples", "heat", "scatter", "cdf")
 """How a study can be drawn."""
 
 _MARKERS = "osD^vP*X<>"
@@ -95,6 +96,7 @@ def chart(
         "multiples": _multiples,
         "heat": _heat,
         "scatter": _scatter,
+        "cdf": _cdf,
     }
     return kinds[panel](drawing)
 
@@ -266,6 +268,29 @@ def _scatter(drawing: _Drawing) -> "Drawn":
         axes.set_xlabel(delay.label)
         axes.set_ylabel(rate.label)
         axes.legend(frameon=False)
+    return figure
+
+
+def _cdf(drawing: _Drawing) -> "Drawn":
+    """The share of runs with at most so much: a colour for each flow, a kind of line for each point."""
+    column, kind = drawing.measure.column, drawing.rows[0]["kind"]
+    rows = drawing.study.tables[kind]
+    items = np.array(items_of(rows), object)
+    numbers = np.asarray(rows["point"].to_numpy())
+    values = np.asarray(rows[column].cast("double").to_numpy(), np.float64) * drawing.measure.scale
+    with drawing.look.figure(7.5, 4.2, drawing.study.name) as figure:
+        axes = figure.subplots()
+        for number, point in enumerate(drawing.study.points):
+            said = ", ".join(worded(dict(point)[path]) for path in drawing.paths)
+            for name in drawing.wanted:
+                alone = len(drawing.wanted) == 1
+                label = said if alone and said else ", ".join(filter(None, [name, said]))
+                colour = number if alone else drawing.colour(name)
+                line = style.LINES[number % len(style.LINES)]
+                cdf.curve(axes, values[(items == name) & (numbers == number)], colour, label, line)
+        cdf.finish(axes, drawing.measure.label, "runs", drawing.look)
+        if len(axes.lines) > _BESIDE:
+            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
     return figure
 
 

@@ -154,6 +154,7 @@ def figure(found: Answer) -> "Figure":
             high = change.mean if change.hi is None else change.hi
             axes.plot([low, high], [place, place], color=style.colour(0), linewidth=1.6)
             axes.plot([change.mean], [place], "o", color=style.colour(0), markersize=4)
+        axes.margins(x=0.05)
         axes.axvline(0.0, color=style.QUEUE, linewidth=0.8)
         axes.set_xlabel(f"change of {title} [%]", fontsize=9)
     panels[0].set_yticks(range(len(names)), [style.literal(name) for name in names], fontsize=8)
