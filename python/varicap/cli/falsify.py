@@ -84,8 +84,8 @@ def falsify(
     run with other seeds, with jitter and, if asked, by Linux. DIR has the scenario, its runs, which `varicap replay`
     repeats, and a figure. Killed in the middle, the same command goes on where it was.
     """
+    from varicap import plugins
     from varicap.evaluate import ControlError
-    from varicap.evaluate.control import classes
     from varicap.falsify import BoundsError, report
     from varicap.falsify import falsify as search
     from varicap.falsify.solve import recorded
@@ -115,7 +115,7 @@ def falsify(
                 progress=progress,
                 notify=say,
             )
-        made = {} if plugin is None else classes(plugin)
+        made = {} if plugin is None else plugins.read(plugin).controls
     except (BoundsError, StatementError, ControlError, ValueError) as error:
         if isinstance(error, (BoundsError, StatementError, ControlError)) or type(error) is ValueError:
             fail(str(error), USAGE)

@@ -1,5 +1,6 @@
 """The search for a path that breaks a control: what is asked, the search, the shrinking, and what confirms it."""
 
+import hashlib
 import json
 import math
 import time
@@ -12,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import varicap._core as _core
-from varicap import units
-from varicap._files import read_scenario, sha256
+from varicap import plugins, units
+from varicap._files import read_scenario
 from varicap._folders import Folder, as_json
 from varicap.engines import sim
 from varicap.engines.scenarios import AnyScenario, load
-from varicap.evaluate.control import Control, classes
+from varicap.evaluate.control import Control, ControlError
 from varicap.falsify import theory
 from varicap.falsify.bench import Bench, SpentError, Tried
 from varicap.falsify.bounds import Bounds, bounds_of, read
@@ -217,8 +218,12 @@ def _written(
 def _controls(plugin: str | Path | None, controls: Mapping[str, Any] | None) -> list[Control]:
     found = [Control(name, {"custom": name}, {name: made}, None) for name, made in (controls or {}).items()]
     if plugin is not None:
-        digest = sha256(plugin)
-        found += [Control(name, {"custom": name}, {name: made}, digest) for name, made in classes(plugin).items()]
+        try:
+            brought = plugins.read(plugin)
+        except plugins.PluginError as error:
+            raise ControlError(str(error)) from error
+        digest = hashlib.sha256(brought.text).hexdigest()
+        found += [Control(name, {"custom": name}, {name: made}, digest) for name, made in brought.controls.items()]
     return found
 
 

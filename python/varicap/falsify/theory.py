@@ -13,9 +13,8 @@ Without D the window's bytes are spread over the round trip, and the server is n
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
-
-import numpy as np
 
 import varicap._core as _core
 from varicap import units
@@ -37,7 +36,8 @@ _DECREASE = {"reno": 0.5, "cubic": 0.7}
 _OF_CAPACITY = ("utilisation", "goodput_of_capacity")
 _SPURIOUS_S = 0.2
 """Least part of Linux's timeout beside the round trip [s]: a delay that grows by less expires none."""
-_CORNERS = 256
+_MOST_DIMENSIONS = 6
+"""Tables of the bounds; each has three ends at most, and all combinations are looked at."""
 
 
 class Models:
@@ -111,6 +111,8 @@ def least(bench: Bench, bounds: Bounds) -> tuple[float | None, str]:
     statement = bench.statement
     if statement.measure not in _OF_CAPACITY or statement.sign < 0:
         return None, "bounds are known of the use of a capacity alone"
+    if len(bounds.dimensions) > _MOST_DIMENSIONS:
+        return None, f"a bound is looked for within at most {_MOST_DIMENSIONS} tables"
     worst = math.inf
     # The bound falls with the delay and grows with the buffer, each of which is greatest and least at a corner.
     for corner in _corners(bounds):
@@ -128,10 +130,18 @@ def least(bench: Bench, bounds: Bounds) -> tuple[float | None, str]:
 
 
 def _corners(bounds: Bounds) -> list[list[float]]:
-    if 2**bounds.count <= _CORNERS:
-        return [[float(number >> bit & 1) for bit in range(bounds.count)] for number in range(2**bounds.count)]
-    drawn = np.random.default_rng(0).integers(0, 2, size=(_CORNERS, bounds.count)).astype(float)
-    return [[0.0] * bounds.count, [1.0] * bounds.count, *drawn.tolist()]
+    """The numbers of the paths at which the bound is least: each dimension at an end, or going from end to end."""
+    ends = [_ends(one.count) for one in bounds.dimensions]
+    return [[number for part in chosen for number in part] for chosen in product(*ends)]
+
+
+def _ends(count: int) -> list[list[float]]:
+    """A course takes a value and a duration in turn: high and low ones of the least duration are the third end.
+
+    >>> _ends(4)
+    [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]]
+    """
+    return [[0.0] * count, [1.0] * count, *([[float(at % 4 == 0) for at in range(count)]] if count > 2 else [])]
 
 
 def _of_path(scenario: _core.Scenario) -> float | str:
