@@ -26,7 +26,7 @@ pub use course::Course;
 pub use episode::{AdviceTask, Command, Episodes, FlowTask, LinkTask, Outcome, Report, Shape, Task};
 pub use events::Timers;
 pub use options::{
-    ControlFactory, DeciderFactory, Finished, Options, PacketRecording, PolicyFactory, QueueFactory,
-    Recording, SeriesRecording,
+    ControlFactory, DeciderFactory, EndpointFactory, EndpointStart, Finished, Options, PacketRecording,
+    PolicyFactory, QueueFactory, Recording, SeriesRecording,
 };
 pub use run::{RunError, run, run_many};
