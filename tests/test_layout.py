@@ -37,6 +37,7 @@ FLOORS = (
         "_names",
         "analyse",
         "channel",
+        "endpoints",
         "errors",
         "feedback",
         "queues",

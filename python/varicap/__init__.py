@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 else:
     _MODULES = (
         *("analyse", "channel", "design", "dialogue", "export", "feedback", "importers"),
-        *("kernels", "papers", "policies", "queues"),
+        *("endpoints", "kernels", "papers", "policies", "queues"),
         *("reactive", "report", "scenario", "shell", "study", "tcp", "templates", "traces", "units", "validate"),
         *("watch", "widget"),
     )

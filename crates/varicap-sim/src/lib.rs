@@ -25,6 +25,11 @@ pub use budget::{Budget, Exceeded, count_elsewhere, left};
 pub use course::Course;
 pub use episode::{AdviceTask, Command, Episodes, FlowTask, LinkTask, Outcome, Report, Shape, Task};
 pub use events::Timers;
+/// Endpoints of transports that are not ours.
+pub mod endpoint {
+    pub use varicap_engine::{Breach, Datagram, Endpoint, IP_AND_UDP, Offer, Report, Stage};
+}
+
 pub use options::{
     ControlFactory, DeciderFactory, EndpointFactory, EndpointStart, Finished, Options, PacketRecording,
     PolicyFactory, QueueFactory, Recording, SeriesRecording,

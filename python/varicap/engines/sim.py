@@ -17,6 +17,7 @@ from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
 
 if TYPE_CHECKING:
+    from varicap.endpoints import MakeEndpoint
     from varicap.queues import MakeQueue
     from varicap.reactive import MakePolicy
     from varicap.tcp import MakeControl
@@ -34,6 +35,7 @@ def run(
     packets: Which | None = None,
     controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = None,
     queues: "Mapping[str, MakeQueue] | None" = None,
+    endpoints: "Mapping[str, MakeEndpoint] | None" = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -50,7 +52,8 @@ def run(
     name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
     ``control = { custom = "NAME" }``.  `queues` does the same for queues (`varicap.queues.Queue`) in
-    ``queue = { custom = "NAME" }``.  Learned policies (`varicap.policies.Policy`) come in `controls` as well, for
+    ``queue = { custom = "NAME" }``, `endpoints` for transports (`varicap.endpoints.Endpoint`) in
+    ``endpoint = { name = "NAME" }``.  Learned policies (`varicap.policies.Policy`) come in `controls` as well, for
     ``congestion = { policy = { custom = "NAME" } }``, or from files.  Such runs are slower, and go on one core.  `live`
     is called now and then with the state of the runs under way (see `varicap.watch`); an observer changes nothing.
     Ctrl-C raises `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were
@@ -80,8 +83,8 @@ def run(
 
     budget = _core.Budget(max_memory, max_time)
     files = budget.watch(partial(policies.supplied, loaded))
-    threads = jobs or (1 if controls or queues or files else 0)
-    written = (*(controls or ()), *(queues or ()))
+    threads = jobs or (1 if controls or queues or endpoints or files else 0)
+    written = (*(controls or ()), *(queues or ()), *(endpoints or ()))
 
     def batch(first: int, count: int, before: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
@@ -100,6 +103,7 @@ def run(
             controls=controls,
             queues=queues,
             policies=files,
+            endpoints=endpoints,
             live=None if live is None else partial(watch.report, live),
             budget=budget,
             finished=None if kept is None or is_alone else kept.add,

@@ -2,6 +2,8 @@
 
 use indexmap::IndexMap;
 use varicap_net::{CapacityConfig, Framing};
+use varicap_tcp::Congestion;
+use varicap_tcp::congestion::EcnNeed;
 use varicap_units::part::{FASTEST, Part};
 use varicap_units::{Bytes, Rate, Span};
 
@@ -225,6 +227,18 @@ fn check_endpoint(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
     let expected = "nothing, unless `quic.congestion` is \"varicap\", which is the control of this table";
     at.require("tcp", takes_control || !given, "a table", expected)?;
     if takes_control {
+        let wants = flow.tcp.congestion.wants();
+        let needs = wants.rate_samples || wants.each_mark || wants.ecn != EcnNeed::AsSet;
+        let expected =
+            "a control by windows: QUIC's stack tells it neither delivery rates nor which data was marked";
+        let refused = matches!(
+            flow.tcp.congestion,
+            Congestion::Policy(_)
+                | Congestion::Module(_)
+                | Congestion::Ratcp(_)
+                | Congestion::RateAdaptiveWindow(_)
+        );
+        at.require("tcp.congestion", !needs && !refused, flow.tcp.congestion.name(), expected)?;
         at.inner("tcp").part(flow.tcp.check())?;
     }
     match (&flow.quic, &flow.endpoint) {
