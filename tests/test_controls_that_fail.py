@@ -1,6 +1,7 @@
 """Controls in Python that raise, or answer what no sender can use: their own exception, which says whose it is."""
 
 import math
+import threading
 import traceback
 from typing import Any
 
@@ -166,6 +167,27 @@ def test_a_threshold_without_a_limit_is_none() -> None:
     # As text, for what was not measured is not a number, and equals nothing.
     rows = [repr(run(control).flows.to_pylist()) for control in (Unlimited, Nothing)]
     assert rows[0] == rows[1]
+
+
+def test_a_run_has_one_state_of_the_interpreter_for_all_calls_of_its_control() -> None:
+    # Python keeps what is local to a thread in that state: a state for each call would lose it, and costs microseconds.
+    local = threading.local()
+    lost = []
+
+    class Local(Plain):
+        def __init__(self, mss: int, initial_window: int) -> None:
+            super().__init__(mss, initial_window)
+            local.acks = 0
+
+        def on_ack(self, ack: AckSample) -> None:
+            if getattr(local, "acks", None) is None:
+                lost.append(ack.now_s)
+            else:
+                local.acks += 1
+
+    for jobs in (1, 2):
+        varicap.run(SCENARIO, seeds=2, controls={"own": Local}, jobs=jobs)
+    assert lost == []
 
 
 def test_a_sender_by_hand_raises_what_its_control_raises() -> None:

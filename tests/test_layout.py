@@ -28,7 +28,7 @@ FLOORS = (
     ("engines", "export", "importers", "laboratory", "templates"),
     ("results",),
     ("dialogue", "kernels", "traces"),
-    ("interface", "policies"),
+    ("interface", "plugins", "policies"),
     (
         "_blas",
         "_files",

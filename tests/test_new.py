@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -18,9 +20,10 @@ NAMES = templates.names()
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_template_runs_as_it_is(name: str, tmp_path: Path) -> None:
-    scenario, *_ = templates.new(name, tmp_path / "mine.toml")
+    scenario, *others = templates.new(name, tmp_path / "mine.toml")
+    controls = varicap.plugins.together([each for each in others if each.name == "mine.py"])[0]
     # All of its time: a step of capacity or the next satellite may come late.
-    result = varicap.run(scenario, seeds=1)
+    result = varicap.run(scenario, seeds=1, controls=controls)
     assert all(flow["goodput_bps"]["mean"] > 10_000 for flow in result.summary["flows"])
     assert varicap.load(scenario).seeds == 10
 
@@ -43,6 +46,24 @@ def test_a_template_is_short_and_every_key_has_a_comment(name: str) -> None:
         if re.match(r"[a-z_]+ = |\[topology", line):
             assert re.search(r" # \w", line), f"{name}: {line}"
     assert tomllib.loads(text)["name"] == name
+
+
+def test_a_control_comes_with_a_test_that_passes_and_tells_when_it_no_longer_works(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["new", "control", "-o", str(tmp_path / "my_reno.toml")])
+    assert done.exit_code == 0, done.output
+    assert "my_reno.toml --plugin" in done.stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["my_reno.py", "my_reno.toml", "test_my_reno.py"]
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E,F,I,ANN", "--line-length", "120"]
+    assert subprocess.run([*ruff, tmp_path], check=False, capture_output=True).returncode == 0
+    test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_reno.py"]
+    passed = subprocess.run(test, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert passed.returncode == 0, passed.stdout
+    file = tmp_path / "my_reno.py"
+    file.write_text(file.read_text().replace("self.cwnd += ", "self.cwnd += 0 * "))
+    assert subprocess.run(test, cwd=tmp_path, check=False, capture_output=True).returncode == 1
+    odd = CliRunner().invoke(app, ["new", "control", "-o", str(tmp_path / "my-reno.toml")])
+    assert odd.exit_code == 2
+    assert "a module of Python" in odd.stderr
 
 
 def test_the_command_writes_a_scenario_and_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,5 +135,7 @@ def test_templates_are_listed_and_misspelt_names_understood() -> None:
     done = CliRunner().invoke(app, ["new", "satelite"])
     assert done.exit_code == 2
     assert "did you mean `satellite`?" in done.stderr
-    with pytest.raises(templates.TemplateError, match=r"^there is no template `xyzzy`; there are: handover, lte, "):
+    with pytest.raises(
+        templates.TemplateError, match=r"^there is no template `xyzzy`; there are: control, handover, lte, "
+    ):
         varicap.new("xyzzy")

@@ -451,13 +451,67 @@ def test_a_point_at_which_a_flow_has_no_value_misses() -> None:
     ("vary", "minimise", "demand", "says"),
     [
         ("3..60 packets", "goodput_bps", "utilisation >= nan", "finite"),
-        ("3..1e400 packets", "goodput_bps", "utilisation >= 0.5", "finite"),
+        ("3..1e400 packets", "goodput_bps", "utilisation >= 50 %", "finite"),
         ("3..60 packets", "limit", None, "nothing to run"),
+        ("3..60 packets", "limit", "utilisation > 95", r"utilisation is a share: did you mean 95 %\?"),
+        ("3..60 packets", "limit", "utilisation >= 0.95", r"did you mean 95 %\?"),
+        ("3..60 packets", "limit", "reno.loss_ratio < 2", r"did you mean 2 %\?"),
     ],
 )
 def test_questions_without_an_answer_are_refused(vary: str, minimise: str, demand: str | None, says: str) -> None:
     with pytest.raises(DesignError, match=says):
         varicap.optimise(FIXED, {LIMIT: vary}, minimise=minimise, subject_to=demand or (), budget=40)
+
+
+RESERVED: dict[str, Any] = {
+    "duration": "10 s",
+    "topology": {"dumbbell": {"forward": {"capacity": "5 Mbit/s", "delay": "10 ms", "queue": {"ered": {
+        "limit": "100 packets", "min_threshold": "10 packets", "max_threshold": "50 packets"}}}}},
+    "flows": {
+        "video": {"reservation": {"rate": "1 Mbit/s", "bucket": "50 ms", "timed": {"interval": "20 ms"}},
+                  "tcp": {"congestion": "rate-adaptive-window"}},
+        "others": {"count": 2, "jitter": "1 ms", "tcp": {"congestion": "cubic"}},
+    },
+}  # fmt: skip
+RATE = "flows.video.reservation.rate"
+
+
+def test_a_gap_beside_a_refused_value_is_searched_and_the_reason_is_said() -> None:
+    # A bucket of 50 ms holds a packet of 1500 B from 240 kbit/s on.
+    asked: dict[str, Any] = {
+        "minimise": "rate",
+        "subject_to": "video.goodput_bps >= 0.1 Mbit/s",
+        "budget": 80,
+        "seeds": 2,
+    }
+    found = varicap.optimise(RESERVED, {RATE: "0.05..4 Mbit/s"}, models=False, **asked)
+    assert found.best is not None
+    assert 0.24 <= found.best.keys["rate"] < 0.245
+    assert "more are no valid scenarios" in found.sentence
+    assert "refused: " in found.sentence
+    assert "expected room for at least one packet of 1500 B" in found.sentence
+
+
+def test_an_answer_at_the_end_of_its_range_says_so_and_what_there_is_without() -> None:
+    asked: dict[str, Any] = {
+        "minimise": "rate",
+        "subject_to": "video.goodput_bps >= 0.1 Mbit/s",
+        "budget": 40,
+        "seeds": 2,
+    }
+    found = varicap.optimise(RESERVED, {RATE: "0.5..2 Mbit/s"}, models=False, **asked)
+    assert (
+        "rate = 0.5 Mbit/s is the low end of the range that was asked: smaller values were not tried" in found.sentence
+    )
+    assert found.without is not None
+    plain = {**RESERVED, "flows": {**RESERVED["flows"], "video": {"tcp": {"congestion": "rate-adaptive-window"}}}}
+    runs = varicap.run(plain, seeds=2).summary["flows"][0]["goodput_bps"]
+    assert found.without.columns["video.goodput_bps"].mean == pytest.approx(runs["mean"])
+    assert "without `flows.video.reservation`: goodput of video" in found.sentence
+    queue = varicap.optimise(FIXED, {LIMIT: "5..60 packets"}, minimise="limit", subject_to="utilisation >= 90 %",
+                             budget=24, seeds=2, overrides=QUICK)  # fmt: skip
+    assert queue.without is None
+    assert "end of the range" not in queue.sentence
 
 
 @pytest.mark.parametrize("time", ["abc", "-1 s"])

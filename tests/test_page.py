@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import browser
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -118,10 +119,41 @@ def test_more_for_less_is_no_price() -> None:
     assert "+10 ± 5 % goodput and -10 ± 2 % round-trip time" in story._difference("b", row, delay)
 
 
-def test_a_study_tells_its_ends_and_its_best_points(study: Study) -> None:
-    first, early, late = told(pages.html(study))
-    ends = [f"drop-tail limit {limit} packets, forward capacity {rate} Mbit/s" for limit, rate in ((10, 1), (40, 4))]
-    assert first == f"From {ends[0]} to {ends[1]}:"
+def test_a_study_tells_what_each_axis_changes_by_itself(study: Study) -> None:
+    first, early, _ = told(pages.html(study))
+    assert first == "Each axis by itself, with equal values of the others:"
+    limit, rate = (path for path, _ in study.points[0])
+    place = {(dict(point)[limit], dict(point)[rate]): number for number, point in enumerate(study.points)}
+    value = {
+        (row["point"], row["replication"]): row["rtt_p95_ms"]
+        for row in study.flows.to_pylist()
+        if row["name"] == "early"
+    }
+    runs = sorted({run for _, run in value})
+    rates = ("1 Mbit/s", "2 Mbit/s", "4 Mbit/s")
+    pairs = [(place["10 packets", each], place["40 packets", each]) for each in rates]
+    apart = [np.mean([value[last, run] - value[begin, run] for begin, last in pairs]) for run in runs]
+    base = np.mean([value[begin, run] for begin, _ in pairs for run in runs])
+    (said,) = re.findall(r"drop-tail limit 10 packets to 40 packets: .*?([+-]\d+) ± \d+ % round-trip time", early)
+    assert int(said) == round(100 * float(np.mean(apart)) / float(base))
+    assert "forward capacity 1 Mbit/s to 4 Mbit/s: " in early
+
+
+def test_axes_that_go_together_are_told_from_end_to_end() -> None:
+    over = {"topology.dumbbell.forward.delay": ["5 ms", "20 ms"], "topology.dumbbell.reverse.delay": ["5 ms", "20 ms"]}
+    first, *_ = story.of_study(varicap.sweep(SHARED, over, design="zip", seeds=2))
+    assert first == "From forward delay 5 ms, reverse delay 5 ms to forward delay 20 ms, reverse delay 20 ms:"
+
+
+def test_random_designs_tell_no_effects() -> None:
+    over = {"topology.dumbbell.forward.delay": "5 ms..20 ms", "topology.dumbbell.reverse.delay": "5 ms..20 ms"}
+    told_ = list(story.of_study(varicap.sweep(SHARED, over, design="sobol", count=5, seeds=2)))
+    assert all("highest mean goodput" in sentence for sentence in told_)
+    assert not any(" to " in sentence for sentence in told_)
+
+
+def test_a_study_tells_its_best_points(study: Study) -> None:
+    _, early, late = told(pages.html(study))
     rows = [row for row in study.summary.to_pylist() if row["measure"] == "goodput_bps"]
     for sentence, flow in ((early, "early"), (late, "late")):
         best = max((row for row in rows if row["name"] == flow), key=lambda row: float(row["mean"]))

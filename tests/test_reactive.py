@@ -1,5 +1,6 @@
 """Load-reactive links from Python: results, policies, and what they answer."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def test_a_policy_in_python_does_what_the_same_policy_built_in_does() -> None:
             if sample.occupancy_bytes > 6000:
                 return sample.capacity_bps + 50_000
             if sample.occupancy_bytes < 2000:
-                return sample.capacity_bps - 50_000
+                return max(0.0, sample.capacity_bps - 50_000)
             return sample.capacity_bps
 
     built_in = varicap.run(LRL, seeds=2, overrides=SHORT)
@@ -59,11 +60,31 @@ def test_a_policy_may_set_the_delay_and_the_limit() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "message"),
-    [("fast", "no attribute"), (float("nan"), "gave NaN as capacity_bps"), (Setting(1e6, delay_s=-1), "delay_s")],
+    [
+        ("fast", "no attribute"),
+        (float("nan"), "gave NaN as capacity_bps"),
+        (-1, "gave -1 as capacity_bps"),
+        (-math.inf, "gave -inf as capacity_bps"),
+        (Setting(-1.0), "gave -1 as capacity_bps"),
+        (Setting(1e6, delay_s=-1), "delay_s"),
+        (Setting(1e6, delay_s=math.nan), "NaN as delay_s"),
+        (Setting(1e6, limit_packets=-1), "gave -1 as limit_packets"),
+        (Setting(1e6, limit_packets=math.nan), "gave NaN as limit_packets"),
+        (Setting(1e6, limit_bytes=-1), "gave -1 as limit_bytes"),
+    ],
 )
 def test_a_policy_that_makes_no_sense_ends_the_run(answer: Any, message: str) -> None:
     with pytest.raises((ValueError, AttributeError), match=message):
         varicap.run(LRL, seeds=1, overrides=CUSTOM, controls={"mine": lambda _link: lambda _sample: answer})
+
+
+def test_what_a_policy_may_not_answer_says_of_which_link_and_when() -> None:
+    def late(_link: str) -> Any:
+        return lambda sample: -1.0 if sample.at_s > 5 else 1e6
+
+    with pytest.raises(ValueError, match="gave -1 as capacity_bps, expected a number from 0 on") as error:
+        varicap.run(LRL, seeds=1, overrides=CUSTOM, controls={"mine": late})
+    assert "link `forward`, at 5." in error.value.__notes__[0]
 
 
 def test_a_policy_that_raises_ends_the_run() -> None:

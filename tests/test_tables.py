@@ -76,7 +76,7 @@ def test_a_sweep_of_many_flows_has_a_row_for_each() -> None:
     over = {"topology.dumbbell.forward.delay": ["5 ms", "20 ms"]}
     study = varicap.sweep(EXAMPLES / "lte.toml", over, seeds=2, overrides=SHORT)
     headings, lines = points.tall(study)
-    assert headings == ["delay", "flow or link", "goodput [Mb/s]", "utilisation [%]"]
+    assert headings == ["delay", "flow or link", "goodput [Mb/s]", "utilisation [%]", "queueing delay p95 [ms]"]
     assert [line[:2] for line in lines[:5]] == [
         *[["5 ms", "reno"], ["", "newreno"], ["", "sack"], ["", "cubic"]],
         ["20 ms", "reno"],
@@ -98,4 +98,5 @@ def test_sweeps_fit_a_terminal(cli: Cli) -> None:
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "…" not in done.stdout
-    assert done.stdout.count("newreno") == 2
+    assert len([line for line in done.stdout.splitlines() if "newreno" in line and "│" in line]) == 2
+    assert "queueing" in done.stdout, "what buffers cost is there at 80 columns"

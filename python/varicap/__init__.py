@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from varicap import importers as importers
     from varicap import kernels as kernels
     from varicap import papers as papers
+    from varicap import plugins as plugins
     from varicap import policies as policies
     from varicap import queues as queues
     from varicap import reactive as reactive
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 else:
     _MODULES = (
         *("analyse", "channel", "design", "dialogue", "export", "feedback", "importers"),
-        *("endpoints", "kernels", "papers", "policies", "queues"),
+        *("endpoints", "kernels", "papers", "plugins", "policies", "queues"),
         *("reactive", "report", "scenario", "shell", "study", "tcp", "templates", "traces", "units", "validate"),
         *("watch", "widget"),
     )

@@ -193,6 +193,8 @@ class Template:
         seed: int,
         budget: Budget,
         policies: Callable[[Scenario], Mapping[str, Callable[..., Any]]],
+        controls: Mapping[str, Callable[..., Any]] | None = None,
+        queues: Mapping[str, Callable[..., Any]] | None = None,
         progress: ProgressCallback | None = None,
     ) -> tuple[list[list[Column]], list[tuple[str, Path]], float]:
         """Simulate spans on one core: number of the point, its settings, first replication, how many.

@@ -3,7 +3,7 @@
 A scenario names the policy: ``load-reactive = { minimum = "20 kbit/s", control = { custom = "mine" } }``.
 `varicap.run` is given what makes it, called with the name of each link in each run: a class, or a function that gives
 a function.  The policy is called at every sample and answers with a capacity [b/s], which the link keeps between its
-minimum and the residual, or with a `Setting`.
+minimum and the residual, or with a `Setting`.  What is negative or no number is an error.
 
 >>> import varicap
 >>> class Drain:

@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias, TypeVar, overload
 
 import typer
@@ -50,6 +51,16 @@ MaxTime: TypeAlias = Annotated[
     str, typer.Option("--max-time", help="Refuse, or stop, runs that take longer, all together.")
 ]
 MaxTimeOfRun: TypeAlias = Annotated[str, typer.Option("--max-time", help="Refuse, or stop, a run that takes longer.")]
+Plugins: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        help="Run this Python file: it brings the controls, queues and policies that the scenario calls `custom`; "
+        "may be given again.",
+        show_default=False,
+    ),
+]
 BaseSeed: TypeAlias = Annotated[
     int | None,
     typer.Option("--seed", min=0, max=LARGEST_SEED, help="Base seed (default: the scenario's)."),
@@ -85,6 +96,47 @@ def fail(message: str, code: int) -> NoReturn:
     """Say why, and exit with `code`."""
     say(message)
     sys.exit(code)
+
+
+def brought(files: Sequence[Path] | None) -> dict[str, Any]:
+    """What the files of `--plugin` bring, as options of runs and studies."""
+    if not files:
+        return {}
+    from varicap import plugins
+
+    try:
+        controls, queues = plugins.together(files)
+    except plugins.PluginError as error:
+        fail(str(error), USAGE)
+    if not controls and not queues:
+        fail(f"--plugin {files[0]}: it defines no class and no function", USAGE)
+    return {"controls": controls, "queues": queues}
+
+
+def in_own_folder(folder: Path, ask: Callable[[], Other], *, is_chosen: bool) -> Other:
+    """What `ask` finds, in a folder where another study may be: unless the user chose that, the other gives way."""
+    from varicap.results.pieces import AnotherError, free
+
+    try:
+        return ask()
+    except AnotherError:
+        if is_chosen:
+            raise
+    moved = free(folder)
+    with Folder(folder.parent) as above:
+        above.move(folder.name, moved.name)
+    say(f"another study that was in {folder} is now in {moved}")
+    return ask()
+
+
+def tell(sentences: Iterable[str]) -> None:
+    """Print what was found in words, as much of it as one reads below a table."""
+    from varicap.report.story import at_the_prompt
+
+    is_wide = not (sys.stdout.isatty() or "COLUMNS" in os.environ)  # into a pipe a line for each
+    for sentence in at_the_prompt(sentences):
+        for line in [sentence] if is_wide else wrap(sentence, console().width):
+            echo(line)
 
 
 @contextmanager

@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use varicap_net::capacity::{Files, ReadFile};
 use varicap_net::{CapacityConfig, CapacityParts, NetError};
 
 use crate::error::{ScenarioError, is_guess};
 use crate::read::{Format, Written, complete_tcp};
-use crate::resolve::{self, ReadFile};
+use crate::resolve;
 use crate::scenario::Scenario;
 use crate::scenario::decode::{Mistake, Repair, decode};
 use crate::scenario::document::{Node, Origin, Source, Table, Value, join_path, split_path, syntax_errors};
@@ -78,6 +79,7 @@ impl From<ScenarioError> for Mistakes {
 impl Written<'_> {
     /// All mistakes of the scenario; `first` is the one that stopped it from being read or resolved.
     pub fn mistakes(&self, first: ScenarioError, read_file: &mut ReadFile<'_>) -> Mistakes {
+        let files = &mut Files::of(read_file);
         let mut source = match self.source() {
             Ok(source) => source,
             Err(error) if self.format == Format::Toml && error.line.is_some() => {
@@ -106,7 +108,7 @@ impl Written<'_> {
         let rounds = (MOST_WORK / values(&source.root).max(1)).clamp(2, MOST_ROUNDS);
         let mut is_cut = true;
         for _ in 0..rounds {
-            let next = self.next(source, &mut search, read_file);
+            let next = self.next(source, &mut search, files);
             let Some((mistake, tree)) = next else {
                 is_cut = false;
                 break;
@@ -119,7 +121,7 @@ impl Written<'_> {
             }
         }
         if !search.is_resolving {
-            let wrong = traces.mistakes(read_file);
+            let wrong = traces.mistakes(files);
             // The other files have not been read.
             is_cut |= wrong.len() == MOST_TRACES;
             search.errors.extend(wrong);
@@ -132,12 +134,7 @@ impl Written<'_> {
     }
 
     /// The next mistake in a tree.
-    fn next(
-        &self,
-        source: Source,
-        search: &mut Search,
-        read_file: &mut ReadFile<'_>,
-    ) -> Option<(Mistake, Source)> {
+    fn next(&self, source: Source, search: &mut Search, files: &mut Files<'_>) -> Option<(Mistake, Source)> {
         let scenario = match self.scenario(source) {
             Ok(scenario) => scenario,
             Err((source, mut mistake)) => {
@@ -151,7 +148,7 @@ impl Written<'_> {
         let error = resolve::check(&scenario).err().or_else(|| {
             // The value that was put in the place of a mistake may not fit what a trace has.
             search.is_resolving |= search.errors.is_empty();
-            if search.is_resolving { scenario.networks(read_file).err() } else { None }
+            if search.is_resolving { scenario.networks_from(files).err() } else { None }
         })?;
         let Scenario { source, .. } = scenario;
         let source = std::sync::Arc::unwrap_or_clone(source);
@@ -280,14 +277,14 @@ impl Traces {
     }
 
     /// The mistakes in the files, at most [`MOST_TRACES`] of them: that they cannot be read, or what is in them.
-    fn mistakes(&self, read_file: &mut ReadFile<'_>) -> Vec<ScenarioError> {
+    fn mistakes(&self, files: &mut Files<'_>) -> Vec<ScenarioError> {
         let capacities = self.capacities.iter();
-        capacities.filter_map(|(path, node)| self.mistake(path, node, read_file)).take(MOST_TRACES).collect()
+        capacities.filter_map(|(path, node)| self.mistake(path, node, files)).take(MOST_TRACES).collect()
     }
 
-    fn mistake(&self, path: &[String], node: &Node, read_file: &mut ReadFile<'_>) -> Option<ScenarioError> {
+    fn mistake(&self, path: &[String], node: &Node, files: &mut Files<'_>) -> Option<ScenarioError> {
         let config: CapacityConfig = decode(node).ok()?;
-        let wrong = CapacityParts::from_config(&config, read_file).err()?;
+        let wrong = CapacityParts::read(&config, files).err()?;
         let (NetError::Trace { key, .. } | NetError::File { key, .. }) = &wrong else { return None };
         let inner = split_path(key);
         let origin = node.at(inner.iter().map(String::as_str)).map_or(node.origin, |found| found.origin);

@@ -16,7 +16,7 @@ use crate::channel::{
     Channel, ChannelPart, ChannelParts, GoodBadConfig, RayleighConfig, StatesConfig, certain,
 };
 use crate::error::NetError;
-use crate::file::ReadFile;
+use crate::file::{Files, ReadFile};
 use crate::handover::{Bursting, Bursts};
 use crate::loss_trace::TraceLossConfig;
 use crate::netem::{CorrelatedLossConfig, FourStateConfig, GeModelConfig};
@@ -46,8 +46,8 @@ pub trait TimedLoss: Part {
     /// Where the loss of one direction of a link stands.
     type State: LosesInTime;
 
-    /// Checks the configuration, and reads the files that it names through `read_file`.
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Self::Parts, NetError>;
+    /// Checks the configuration, and reads the files that it names through `files`.
+    fn read(&self, files: &mut Files<'_>) -> Result<Self::Parts, NetError>;
 
     /// Long-run share of what is lost, if it is sent at random instants.
     fn mean(parts: &Self::Parts) -> f64;
@@ -131,13 +131,18 @@ macro_rules! losses {
                 config: &LossConfig,
                 read_file: &mut ReadFile<'_>,
             ) -> Result<LossParts, NetError> {
+                LossParts::read(config, &mut Files::of(read_file))
+            }
+
+            /// As `from_config`, of files of which some may have been read already.
+            pub fn read(config: &LossConfig, files: &mut Files<'_>) -> Result<LossParts, NetError> {
                 config.check()?;
                 Ok(match config {
                     LossConfig::None => LossParts::None,
                     $( LossConfig::$Frame(config) => LossParts::$Frame(config.clone()), )+
                     $( LossConfig::$Time(config) => LossParts::Channel(config.channel()?), )+
                     $( LossConfig::$Timed(config) => {
-                        LossParts::$Timed(config.read(read_file).map_err(|error| error.within($timed_name))?)
+                        LossParts::$Timed(config.read(files).map_err(|error| error.within($timed_name))?)
                     } )+
                 })
             }

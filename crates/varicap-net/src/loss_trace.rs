@@ -9,7 +9,7 @@ use varicap_units::{JsonSchema, Probability, Stream, Time};
 
 use crate::check::yes;
 use crate::error::NetError;
-use crate::file::ReadFile;
+use crate::file::Files;
 use crate::loss::{LosesInTime, TimedLoss};
 use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
@@ -25,10 +25,10 @@ impl TimedLoss for TraceLossConfig {
     type Parts = Traced<Probability>;
     type State = TracedLoss;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced<Probability>, NetError> {
+    fn read(&self, files: &mut Files<'_>) -> Result<Traced<Probability>, NetError> {
         self.check()?;
         let reading = (Quantity::Loss, &self.reading());
-        Traced::read(&self.file, reading, (self.offset, self.repeat), read_file, probability)
+        Traced::read(&self.file, reading, (self.offset, self.repeat), files, probability)
     }
 
     fn mean(parts: &Traced<Probability>) -> f64 {

@@ -7,7 +7,7 @@ use varicap_logs::{Quantity, Reading, Series};
 use varicap_units::{Rate, Stream};
 
 use crate::error::NetError;
-use crate::file::{ReadFile, read_named};
+use crate::file::Files;
 use crate::offset::TraceOffset;
 use crate::timeline::{Steps, Timeline};
 
@@ -22,23 +22,25 @@ pub struct Traced<V = Rate> {
     pub said: Option<Arc<str>>,
 }
 
-impl<V: Copy> Traced<V> {
+impl<V: Copy + Send + Sync + 'static> Traced<V> {
     /// The quantity that is `wanted` from `file`, as `reading` says, each value as `value_of` makes it; an `offset`
     /// later than its end is refused.
     pub(crate) fn read(
         file: &str,
         (wanted, reading): (Quantity, &Reading),
         (offset, repeat): (TraceOffset, bool),
-        read_file: &mut ReadFile<'_>,
+        files: &mut Files<'_>,
         value_of: impl Fn(f64) -> V,
     ) -> Result<Traced<V>, NetError> {
-        let series =
-            read_named(file, read_file, |bytes| Ok(varicap_logs::read(file, bytes, wanted, reading)?))?;
-        let understood = &series.understood;
-        let said = understood.is_remarkable().then(|| format!("{file}: {}", understood.sentence).into());
-        let timeline = timeline(series, repeat, value_of);
-        offset.check_within(timeline.length())?;
-        Ok(Traced { timeline: Arc::new(timeline), offset, said })
+        let whole = files.read(file, format!("{wanted:?} {reading:?} {repeat}"), |bytes| {
+            let series = varicap_logs::read(file, bytes, wanted, reading)?;
+            let understood = &series.understood;
+            let said = understood.is_remarkable().then(|| format!("{file}: {}", understood.sentence).into());
+            let timeline = Arc::new(timeline(series, repeat, value_of));
+            Ok(Traced { timeline, offset: TraceOffset::default(), said })
+        })?;
+        offset.check_within(whole.timeline.length())?;
+        Ok(Traced { offset, ..Traced::clone(&whole) })
     }
 
     /// The path of one run; `stream` draws where a random one begins.

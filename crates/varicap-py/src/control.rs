@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use varicap_tcp::TcpConfig;
 use varicap_tcp::congestion::{
     AckSample, CongestionControl, CongestionEvent, CongestionKind, Loss, Start, Wants,
@@ -175,6 +177,12 @@ impl Raised {
     }
 }
 
+/// Gives the thread of a run its state in the interpreter for as long as the run goes on: otherwise each call of a control
+/// would make one and free it.
+pub fn attached(run: &mut (dyn FnMut() + Send)) {
+    Python::attach(|py| py.detach(run));
+}
+
 /// `error` with a note that says in what it was raised, which Python prints below its traceback.
 pub fn noted(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
     // An exception that takes no note is raised without one.
@@ -276,7 +284,7 @@ impl PythonControl {
         Ok(control)
     }
 
-    /// Calls `method` of the object, if it has it, and reads the window and the rate anew.
+    /// Calls method `name` of the object, if it has it, and reads the window and the rate anew.
     fn call(&mut self, now: Time, name: &str, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
         self.now = now;
         if self.raised.is_some() {
@@ -284,7 +292,7 @@ impl PythonControl {
         }
         Python::attach(|py| {
             let object = self.object.clone_ref(py).into_bound(py);
-            let called = match object.getattr_opt(name) {
+            let called = match object.getattr_opt(PyString::intern(py, name)) {
                 Ok(Some(method)) => call(&method),
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
@@ -298,13 +306,14 @@ impl PythonControl {
 
     fn read_answers(&mut self, py: Python<'_>) -> PyResult<()> {
         let object = self.object.bind(py);
-        let cwnd = self.usable("cwnd", number("cwnd", &object.getattr("cwnd")?)?)?;
+        let cwnd = self.usable("cwnd", number("cwnd", &object.getattr(intern!(py, "cwnd"))?)?)?;
         // A sender that may not send one segment would never send again.
         let cwnd = Bytes::new((cwnd as u64).max(self.mss.as_u64()));
         // Before the first loss an infinite threshold is what none is.
-        let ssthresh = optional(object, "ssthresh")?.filter(|bytes| *bytes != f64::INFINITY);
+        let ssthresh =
+            optional(object, intern!(py, "ssthresh"), "ssthresh")?.filter(|bytes| *bytes != f64::INFINITY);
         let ssthresh = ssthresh.map(|bytes| self.usable("ssthresh", bytes)).transpose()?;
-        let rate = optional(object, "pacing_rate_bps")?;
+        let rate = optional(object, intern!(py, "pacing_rate_bps"), "pacing_rate_bps")?;
         let rate = rate.map(|bps| self.usable("pacing_rate_bps", bps)).transpose()?;
         (self.cwnd, self.ssthresh) = (cwnd, ssthresh.map(|bytes| Bytes::new(bytes as u64)));
         // A rate below 1 b/s is no rate of zero.
@@ -327,8 +336,8 @@ impl PythonControl {
 }
 
 /// An optional numeric attribute of the object.
-fn optional(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<f64>> {
-    let value = object.getattr_opt(name)?.filter(|value| !value.is_none());
+fn optional(object: &Bound<'_, PyAny>, key: &Bound<'_, PyString>, name: &str) -> PyResult<Option<f64>> {
+    let value = object.getattr_opt(key)?.filter(|value| !value.is_none());
     value.map(|value| number(name, &value)).transpose()
 }
 

@@ -2,6 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,14 +10,14 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use varicap_experiment::results::{RunResult, RunTables};
-use varicap_experiment::{Format, Mistakes, Parsed, Plan, Written};
+use varicap_experiment::{Format, KeptFiles, Mistakes, Parsed, Plan, Written};
 use varicap_sim::{Options, run_many};
 
 use crate::budget::PyBudget;
 use crate::control::Raised;
 use crate::errors::{RunError, scenario_errors};
 use crate::interrupt::{Shared, run as run_interruptibly};
-use crate::run::{Makers, check_supplied, decider_factory, raised_by};
+use crate::run::{Makers, check_supplied, extensions, raised_by};
 use crate::scenario::PyScenario;
 use crate::tables::columns;
 
@@ -35,6 +36,8 @@ pub struct PyTemplate {
     base_dir: String,
     option: String,
     parsed: Parsed,
+    /// What was read of the files that points name.
+    kept: Arc<KeptFiles>,
 }
 
 impl PyTemplate {
@@ -44,7 +47,7 @@ impl PyTemplate {
 
     fn resolved(&self, settings: &[(String, String)]) -> Result<PyScenario, Mistakes> {
         let written = self.written(settings);
-        PyScenario::resolved(&written, written.read_parsed(&self.parsed), &self.base_dir)
+        PyScenario::resolved(&written, written.read_parsed(&self.parsed), &self.base_dir, self.kept.clone())
     }
 }
 
@@ -55,7 +58,7 @@ impl PyTemplate {
     fn new(text: String, name: String, base_dir: String, option: &str) -> PyResult<PyTemplate> {
         let written = Written { text: &text, format: Format::Value, file: &name, settings: &[], option };
         let parsed = written.parse().map_err(|error| scenario_errors(&error.into()))?;
-        Ok(PyTemplate { text, file: name, base_dir, option: option.to_owned(), parsed })
+        Ok(PyTemplate { text, file: name, base_dir, option: option.to_owned(), parsed, kept: Arc::default() })
     }
 
     fn at(&self, py: Python<'_>, settings: Settings) -> PyResult<PyScenario> {
@@ -85,7 +88,8 @@ impl PyTemplate {
         run_interruptibly(py, &shared, None, || leading(&points, cores.min(at_a_time as usize), &fits))
     }
 
-    #[pyo3(signature = (spans, *, seed, budget, policies, progress=None))]
+    #[pyo3(signature = (spans, *, seed, budget, policies, controls=None, queues=None, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -93,9 +97,12 @@ impl PyTemplate {
         seed: u64,
         budget: &Bound<'py, PyBudget>,
         policies: Py<PyAny>,
+        controls: Option<Makers>,
+        queues: Option<Makers>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Ran<'py>> {
         let shared = Shared::default();
+        let (controls, queues) = (controls.map(Arc::new), queues.map(Arc::new));
         let budget = budget.get().budget.clone();
         let mut piece = Piece::default();
         let total: u64 = spans.iter().map(|(.., count)| count).sum();
@@ -109,11 +116,10 @@ impl PyTemplate {
                 let raised = Raised::default();
                 let makers = budget.watch(|| supplied(&scenario, &policies));
                 let makers = makers.map_err(|error| at_point(error, *point))?;
-                check_supplied(&scenario, None, None, makers.as_ref())?;
+                check_supplied(&scenario, controls.as_deref(), queues.as_deref(), makers.as_ref())?;
                 let options = Options {
-                    deciders: makers.map(|makers| decider_factory(makers, None, raised.clone())),
                     budget: Some(budget.clone()),
-                    ..Options::default()
+                    ..extensions(controls.clone(), queues.clone(), makers, &raised)
                 };
                 let report = |share: f64| {
                     let runs = done as f64 + share * *count as f64;

@@ -152,8 +152,6 @@ fn capacity(bps: f64) -> PyResult<Rate> {
     if bps == f64::INFINITY {
         return Ok(Rate::UNLIMITED);
     }
-    // A policy that subtracts need not stop at zero.
-    let bps = if bps < 0.0 { 0.0 } else { bps };
     Ok(Rate::from_bps(positive("capacity_bps", bps)?))
 }
 

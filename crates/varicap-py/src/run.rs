@@ -11,14 +11,14 @@ use varicap_experiment::{Network, Scenario};
 use varicap_net::LoadReactiveControl;
 use varicap_net::queue::QueuePolicy;
 use varicap_sim::{
-    ControlFactory, DeciderFactory, Options, PacketRecording, PolicyFactory, QueueFactory, Recording,
+    Around, ControlFactory, DeciderFactory, Options, PacketRecording, PolicyFactory, QueueFactory, Recording,
     RunError as SimError, SeriesRecording, run_many,
 };
 use varicap_tcp::congestion::{CongestionControl, Decide};
 use varicap_tcp::{Congestion, TcpConfig};
 
 use crate::budget::PyBudget;
-use crate::control::{PythonControl, Raised, Unmade, name_of, start};
+use crate::control::{PythonControl, Raised, Unmade, attached, name_of, start};
 use crate::decider::PythonDecider;
 use crate::endpoint;
 use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
@@ -144,7 +144,6 @@ pub fn run(
 ) -> PyResult<PyResults> {
     check_supplied(scenario, controls.as_ref(), queues.as_ref(), policies.as_ref())?;
     endpoint::check(scenario, endpoints.as_ref())?;
-    let controls = controls.map(Arc::new);
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = &scenario.scenario.record;
@@ -152,10 +151,6 @@ pub fn run(
     let shared = Shared::observed(live, kept);
     let options = Options {
         live: shared.live().cloned(),
-        deciders: Some(decider_factory(policies.unwrap_or_default(), controls.clone(), raised.clone())),
-        policies: controls.clone().map(|makers| link_policies(makers, raised.clone())),
-        controls: controls.map(|classes| factory(classes, raised.clone())),
-        queues: queues.map(|makers| queue_factory(makers, raised.clone())),
         endpoints: Some(endpoint::factory(endpoints.unwrap_or_default(), raised.clone())),
         record: Some(Recording {
             series: SeriesRecording { interval: record.sample, below: series_below },
@@ -167,6 +162,7 @@ pub fn run(
         }),
         budget: budget.map(|budget| budget.get().budget.clone()),
         finished: shared.kept().map(Kept::ear),
+        ..extensions(controls.map(Arc::new), queues.map(Arc::new), policies, &raised)
     };
     let runs = run_interruptibly(py, &shared, progress.as_ref(), || {
         let report = |share: f64| shared.report(share, (share * count as f64) as usize) && !raised.is_some();
@@ -187,6 +183,25 @@ pub fn run(
     // Runs finish in any order.
     recorded.sort_by_key(|one: &Recorded| (one.replication, one.network));
     Ok(PyResults::new(scenario, runs, recorded))
+}
+
+/// The options of runs whose extensions are these callables, by name; without any they need nothing of the interpreter.
+pub fn extensions(
+    controls: Option<Arc<Makers>>,
+    queues: Option<Arc<Makers>>,
+    policies: Option<Makers>,
+    raised: &Raised,
+) -> Options {
+    let is_used = controls.is_some() || queues.is_some() || policies.is_some();
+    Options {
+        deciders: Some(decider_factory(policies.unwrap_or_default(), controls.clone(), raised.clone())),
+        policies: controls.clone().map(|makers| link_policies(makers, raised.clone())),
+        controls: controls.map(|makers| factory(makers, raised.clone())),
+        queues: queues.map(|makers| queue_factory(makers, raised.clone())),
+        endpoints: Some(endpoint::factory(Makers::new(), raised.clone())),
+        around: is_used.then(|| Arc::new(attached) as Arc<Around>),
+        ..Options::default()
+    }
 }
 
 /// Checks that everything that the scenario leaves to Python was given.
@@ -266,7 +281,7 @@ pub fn decider_factory(files: Makers, named: Option<Arc<Makers>>, raised: Raised
 }
 
 /// Makes queues with the Python callables of these names.
-fn queue_factory(makers: Makers, raised: Raised) -> Arc<QueueFactory> {
+fn queue_factory(makers: Arc<Makers>, raised: Raised) -> Arc<QueueFactory> {
     Arc::new(move |name: &str, link: &str| {
         let make = makers.get(name)?;
         let queue = Python::attach(|py| PythonQueue::new(py, name, make, link, &raised));
@@ -280,7 +295,9 @@ fn check_queues(scenario: &PyScenario, queues: Option<&Makers>) -> PyResult<()> 
     for link in scenario.networks.iter().flat_map(|network| &network.links) {
         if let Some(name) = link.parts.queue.supplied().into_iter().find(missing) {
             let says = format!("{}.queue: no queue called `{name}` was given", link.name);
-            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, queues=…)")));
+            return Err(ScenarioError::new_err(format!(
+                "{says}; bring it with --plugin FILE.py, in Python with queues=…"
+            )));
         }
     }
     Ok(())
@@ -303,7 +320,7 @@ fn check_policies(
             None => format!("{key}: it has no `file`; an environment acts in its place, and a run needs one"),
             Some(name) if !is_given(name) => {
                 format!(
-                    "{key}: nobody brought a policy called `{name}`; pass it to varicap.run(…, controls=…)"
+                    "{key}: nobody brought a policy called `{name}`; bring it with --plugin FILE.py, in Python with controls=…"
                 )
             }
             Some(_) => continue,
@@ -319,7 +336,9 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
     for link in scenario.networks.iter().flat_map(|network| &network.links) {
         if let Some(name) = link.parts.policy().filter(|name| missing(name)) {
             let says = format!("{}: nobody brought a policy called `{name}`", link.name);
-            return Err(ScenarioError::new_err(format!("{says}; pass it to varicap.run(…, controls=…)")));
+            return Err(ScenarioError::new_err(format!(
+                "{says}; bring it with --plugin FILE.py, in Python with controls=…"
+            )));
         }
     }
     for flow in scenario.networks.iter().flat_map(|network| &network.flows) {
@@ -342,7 +361,7 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
                 String::new()
             };
             return Err(MissingControlError::new_err(format!(
-                "{says}; pass it to varicap.run(…, controls=…){own}"
+                "{says}; bring it with --plugin FILE.py, in Python with controls=…{own}"
             )));
         }
     }

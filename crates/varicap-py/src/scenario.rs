@@ -1,6 +1,5 @@
 //! A scenario that was read and resolved, as a Python object.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -9,8 +8,8 @@ use std::sync::Arc;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use varicap_experiment::{
-    FlowSpec, Format, Mistakes, Network, Scenario, ScenarioError as Mistake, Transport, Written, explain,
-    facts,
+    Files, FlowSpec, Format, KeptFiles, Mistakes, Network, Scenario, ScenarioError as Mistake, Transport,
+    Written, explain, facts,
 };
 use varicap_tcp::congestion::PolicyConfig;
 use varicap_tcp::{Congestion, TcpConfig};
@@ -34,24 +33,28 @@ pub struct PyScenario {
 
 impl PyScenario {
     fn new(py: Python<'_>, written: Written<'_>, base_dir: String) -> PyResult<PyScenario> {
-        let read = py.detach(|| PyScenario::resolved(&written, written.read(), &base_dir));
+        let read = py.detach(|| PyScenario::resolved(&written, written.read(), &base_dir, Arc::default()));
         read.map_err(|mistakes| scenario_errors(&mistakes))
     }
 
-    /// The scenario that was read of `written`, with its networks; files that it names are looked up from `base_dir`.
+    /// The scenario that was read of `written`, with its networks; files that it names are looked up from `base_dir`,
+    /// unless what was read of them is `kept`.
     pub fn resolved(
         written: &Written<'_>,
         read: Result<Scenario, Mistake>,
         base_dir: &str,
+        kept: Arc<KeptFiles>,
     ) -> Result<PyScenario, Mistakes> {
-        let mut files = Files::below(base_dir);
+        let folder = Path::new(base_dir);
+        let mut open = |name: &str| open_regular(&folder.join(name));
+        let mut files = Files::keeping(&mut open, kept);
         let both = read.and_then(|scenario| {
-            let networks = scenario.networks(&mut |name| files.open(name))?;
+            let networks = scenario.networks_from(&mut files)?;
             Ok((scenario, networks))
         });
-        let (scenario, networks) =
-            both.map_err(|first| written.mistakes(first, &mut |name| files.open(name)))?;
-        let traces = files.opened.into_iter().collect();
+        let named = files.into_named();
+        let (scenario, networks) = both.map_err(|first| written.mistakes(first, &mut open))?;
+        let traces = named.into_iter().map(|name| (name.clone(), folder.join(name))).collect();
         Ok(PyScenario {
             scenario: Arc::new(scenario),
             networks: networks.into(),
@@ -177,25 +180,6 @@ pub fn policy_of(flow: &FlowSpec) -> Option<&PolicyConfig> {
     match &flow.transport {
         Transport::Tcp { tcp: TcpConfig { congestion: Congestion::Policy(policy), .. }, .. } => Some(policy),
         _ => None,
-    }
-}
-
-/// The files that a scenario names.
-struct Files {
-    base_dir: PathBuf,
-    opened: BTreeMap<String, PathBuf>,
-}
-
-impl Files {
-    fn below(base_dir: &str) -> Files {
-        Files { base_dir: Path::new(base_dir).to_owned(), opened: BTreeMap::new() }
-    }
-
-    fn open(&mut self, name: &str) -> Result<Box<dyn BufRead>, String> {
-        let path = self.base_dir.join(name);
-        let file = open_regular(&path)?;
-        self.opened.insert(name.to_owned(), path);
-        Ok(file)
     }
 }
 

@@ -31,7 +31,7 @@ pub mod endpoint {
 }
 
 pub use options::{
-    ControlFactory, DeciderFactory, EndpointFactory, EndpointStart, Finished, Options, PacketRecording,
-    PolicyFactory, QueueFactory, Recording, SeriesRecording,
+    Around, ControlFactory, DeciderFactory, EndpointFactory, EndpointStart, Finished, Options,
+    PacketRecording, PolicyFactory, QueueFactory, Recording, SeriesRecording,
 };
 pub use run::{RunError, run, run_many};

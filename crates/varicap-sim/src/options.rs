@@ -49,7 +49,12 @@ pub struct Options {
     pub budget: Option<Arc<Budget>>,
     /// Hears of each run that has ended, in [`run_many`], while others go on.
     pub finished: Option<Arc<Finished>>,
+    /// Prepares the thread of each run in [`run_many`] for extensions, and cleans up after it.
+    pub around: Option<Arc<Around>>,
 }
+
+/// Calls what it is given, which is a run, once.
+pub type Around = dyn Fn(&mut (dyn FnMut() + Send)) + Send + Sync;
 
 /// Receives the number of a network and its result; called on many threads.
 pub type Finished = dyn Fn(usize, &RunResult) + Send + Sync;

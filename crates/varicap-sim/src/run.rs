@@ -124,7 +124,7 @@ pub fn run_many(
     let stopped = AtomicBool::new(false);
     let failure = OnceLock::new();
     let paces: Vec<Span> = networks.iter().map(pace_of).collect();
-    let one = |&(replication, index): &(u64, usize)| {
+    let alone = |&(replication, index): &(u64, usize)| {
         // Short runs ask nobody.
         if stopped.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
@@ -156,6 +156,12 @@ pub fn run_many(
                 }
             }
         }
+        result
+    };
+    let one = |task: &(u64, usize)| {
+        let Some(around) = &options.around else { return alone(task) };
+        let mut result = Err(RunError::Interrupted);
+        around(&mut || result = alone(task));
         result
     };
     let results: Result<Vec<RunResult>, _> = if jobs == 1 || tasks.len() == 1 {

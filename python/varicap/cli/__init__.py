@@ -15,6 +15,7 @@ from varicap import _interrupt
 from varicap._blas import one_thread
 from varicap._folders import FolderError
 from varicap.errors import MachineLacksError, NotApplicableError, NotBuiltError
+from varicap.plugins import PluginError, told
 from varicap.terminal import MACHINE_LACKS, OK, RUN_FAILED, USAGE, fail, mistakes, say
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ GROUPS = {
     "explore": ("explore",),
     "sweep": ("sweep",),
     "report": ("report", "plot", "table", "export"),
+    "what_if": ("why",),
     "reproduce": ("reproduce",),
     "evaluate": ("evaluate",),
     "design": ("design",),
@@ -118,8 +120,15 @@ def _run() -> NoReturn:
         fail(str(error), USAGE)
     except NotBuiltError as error:
         fail(str(error), RUN_FAILED)
+    except PluginError as error:
+        fail(str(error), USAGE)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), RUN_FAILED)
+    except Exception as error:
+        # An extension's exception is its author's, who wants to read where it was raised, and not through what.
+        if (said := told(error)) is None:
+            raise
+        fail(said, RUN_FAILED)
     sys.exit(OK)
 
 

@@ -25,7 +25,10 @@ def new(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a short, commented scenario to begin with, and the trace that it needs."""
+    """Write a short, commented scenario to begin with, and the trace that it needs; `control` also writes a control.
+
+    `varicap new control -o mine.toml` writes mine.toml, the congestion control mine.py, and its test test_mine.py.
+    """
     if is_list or name is None:
         _list(as_json)
         return
@@ -49,7 +52,8 @@ def new(
     if as_json:
         echo(json.dumps({"files": [str(path) for path in written]}, ensure_ascii=False))
     elif not quiet:
-        say(f"wrote {' and '.join(map(str, written))}; varicap run {written[0]} runs it")
+        brings = "".join(f" --plugin {path}" for path in written if path.suffix == ".py" and path.stem == target.stem)
+        say(f"wrote {' and '.join(map(str, written))}; varicap run {written[0]}{brings} runs it")
 
 
 def _list(as_json: bool) -> None:

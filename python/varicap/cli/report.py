@@ -122,15 +122,26 @@ def plot(
 )
 def table(
     folder: Folder,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            help="Measures as columns, such as goodput_bps,rtt_p95_ms (see `varicap columns`).", show_default=False
+        ),
+    ] = None,
+    flows: Annotated[
+        str | None, typer.Option(help="The flows, or links, such as a,b (default: all).", show_default=False)
+    ] = None,
     differences: Annotated[
-        bool, typer.Option("--differences", help="Of runs: how the flows differ from one of them, run by run.")
+        bool, typer.Option("--differences", help="How the flows differ from one of them, run by run.")
     ] = False,
     against: Annotated[
         str | None, typer.Option(help="The flow from which the others differ (default: the first).")
     ] = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", help="latex (for the package booktabs) or markdown (default: by the file's ending)."),
+        typer.Option(
+            "--format", "--style", help="latex (for the package booktabs) or markdown (default: by the file's ending)."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The file, such as t.tex or t.md (default: to stdout).")
@@ -154,11 +165,11 @@ def table(
     if output is not None:
         check_file(output)
     try:
-        tables = _tables(folder, differences or against is not None, against)
+        tables = _tables(folder, differences or against is not None, against, measure, flows)
     except FolderError as error:
         fail(str(error), USAGE)
     if format_ is not None:
-        _write("\n".join(FORMATS[format_](headings, rows) for _, headings, rows in tables), output)
+        _write("\n".join(FORMATS[format_](headings, rows, title) for title, headings, rows in tables), output)
         return
     for title, headings, rows in tables:
         shown = titled(title, headings, left=headings[:1])
@@ -212,24 +223,41 @@ def _write(text: str, output: Path | None) -> None:
         write_whole(output, text)
 
 
-def _tables(folder: Path, differ: bool, against: str | None) -> "list[tuple[str, Sequence[str], list[list[str]]]]":
+def _tables(
+    folder: Path, differ: bool, against: str | None, measure: str | None, flows: str | None
+) -> "list[tuple[str, Sequence[str], list[list[str]]]]":
     """Title, headings and rows of the tables of a folder."""
-    from varicap.report import differences, points, table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from varicap.report import differences, measured, points, table
     from varicap.results import FolderError
     from varicap.results.saved import read
     from varicap.results.study import Study
 
     found = read(folder)
-    if isinstance(found, Study):
-        if differ:
-            raise FolderError(f"{folder}: a study, whose page has the differences from its first point")
+    is_study = isinstance(found, Study)
+    if (measure is not None or flows is not None) and not differ:
+        chosen = measure or ("goodput_bps,rtt_p95_ms" if flows else "")
+        try:
+            return [("Mean ± 95 % interval.", *measured.table(found, chosen, flows))]
+        except ValueError as error:
+            raise FolderError(f"{folder}: {error}") from None
+    if isinstance(found, Study) and not differ:
         return [(found.name, *points.table(found))]
-    if not differ:
+    if not differ and not isinstance(found, Study):
         return [("", headings, rows) for headings, rows in table.rows(found.summary)]
     try:
         differ_by = found.differences(against)
+        if measure is not None:
+            differ_by = differ_by.filter(pc.is_in(differ_by["measure"], pa.array(measure.replace(" ", "").split(","))))
+        if flows is not None:
+            differ_by = differ_by.filter(pc.is_in(differ_by["flow"], pa.array(flows.replace(" ", "").split(","))))
     except ValueError as error:
         raise FolderError(f"{folder}: {error}") from None
+    if is_study and differ_by.num_rows:
+        paths = [path for path, _ in found.points[0]] if isinstance(found, Study) else []
+        return [(differences.note(differ_by), *differences.table_of_study(differ_by, paths))]
     if differ_by.num_rows == 0:
         raise FolderError(f"{folder}: one flow has no other to differ from")
     return [(differences.note(differ_by), *differences.table(differ_by))]

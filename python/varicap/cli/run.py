@@ -20,6 +20,7 @@ from varicap.results.pieces import StudyError
 from varicap.terminal import (
     BREACH,
     LARGEST_SEED,
+    MACHINE_LACKS,
     MOST_RUNS,
     RUN_FAILED,
     USAGE,
@@ -27,8 +28,10 @@ from varicap.terminal import (
     Jobs,
     MaxMemory,
     MaxTime,
+    Plugins,
     Quiet,
     SetValue,
+    brought,
     check_file,
     check_folder,
     draw,
@@ -44,6 +47,8 @@ from varicap.terminal import (
     say,
     say_nothing,
     share_of,
+    study_errors,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -59,6 +64,9 @@ class Engine(StrEnum):
     sim = "sim"
     model = "model"
     kernel = "kernel"
+
+
+_FOR_SIM = "brings what is written in Python to the simulator, which no other engine runs"
 
 
 class Kernel(StrEnum):
@@ -139,6 +147,7 @@ def run(
         int, typer.Option(min=1, max=MOST_RUNS, help="Most replications that --precision may reach.")
     ] = 1000,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Folder for tables, manifest and plot (default: varicap-out/NAME)."),
@@ -175,7 +184,11 @@ def run(
 ) -> None:
     """Run a scenario and print what each flow got."""
     from varicap import engines
+    from varicap.report import story
 
+    own = brought(plugin)
+    if plugin and engine is not Engine.sim:
+        raise typer.BadParameter(_FOR_SIM, param_hint="--plugin")
     scenario = load(file, overrides(set_ or []))
     if explain:
         _explain(scenario, as_json)
@@ -208,6 +221,7 @@ def run(
                 clock=clock.value if clock is not None and engine is Engine.kernel else None,
                 kernel_name=kernel_name if engine is Engine.kernel else None,
                 modules=module if engine is Engine.kernel else None,
+                **own,
                 seeds=seeds,
                 seed=seed,
                 precision=share,
@@ -259,6 +273,7 @@ def run(
         echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
+        tell(story.of_runs(result.summary, result.flows, result.links))
     for note in result.summary["notes"]:
         report(f"note: {note}")
     _check_fidelity(result.summary, strict, report)
@@ -376,6 +391,7 @@ def compare(
     kernel_name: KernelName = None,
     module: Modules = None,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the plot (default: varicap-out/NAME).")
     ] = None,
@@ -393,6 +409,7 @@ def compare(
     from varicap.engines import comparison
     from varicap.engines.model import reasons
     from varicap.report import engines as tables
+    from varicap.report import story
 
     drawn = plot if plot is not None else not as_json
     if drawn:
@@ -417,6 +434,7 @@ def compare(
             kernel=None if kernel is None else kernel.value,
             clock=None if clock is None else clock.value,
             kernel_name=kernel_name,
+            **brought(plugin),
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,
@@ -432,6 +450,7 @@ def compare(
             clock=None if clock is None else clock.value,
             kernel_name=kernel_name,
             modules=module,
+            **brought(plugin),
             overrides=overrides(set_ or []),
             jobs=jobs,
             max_memory=max_memory,
@@ -444,6 +463,7 @@ def compare(
         echo(json.dumps(compared, ensure_ascii=False))
     else:
         print_tables(tables.rich_tables(compared), "--json")
+        tell(story.of_engines(compared))
     for answer in compared["engines"]:
         # Also with --quiet: neither a missing column nor an invalid one may go unnoticed.
         if "not_applicable" in answer:
@@ -463,29 +483,49 @@ def compare(
             report(f"{answer['engine']}: {warning}")
     if drawn and done.runs:
         draw(done.figure, (output or Path("varicap-out") / folder_name(done.scenario)) / "windows.png", report)
+    if not any(_answered(answer) for answer in compared["engines"]):
+        fail("no engine answered; each has said why", MACHINE_LACKS)
+
+
+def _answered(answer: dict[str, Any]) -> bool:
+    """Whether an engine says something of a flow."""
+    return any("not_applicable" not in flow for flow in answer.get("flows", ()))
 
 
 @commands.command()
 def replay(
     manifest: Annotated[
-        Path, typer.Argument(metavar="MANIFEST", help="A manifest.json of `varicap run -o`.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Of `varicap run -o`, `sweep` or `design`, or the manifest.json.", show_default=False
+        ),
     ],
     module: Modules = None,
+    plugin: Plugins = None,
     as_json: AsJson = False,
     max_memory: MaxMemory = MAX_MEMORY,
     max_time: MaxTime = MAX_TIME,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat a run from its manifest and say whether the tables are identical (exit code 1 if not)."""
+    """Repeat runs, or the runs of a study, from a folder of results, and say whether the tables are identical.
+
+    The exit code is 1 if one is not.  Of a design its runs are repeated, and not the search that chose them.
+    """
+    from varicap.engines.replay import manifest_in
     from varicap.engines.replay import replay as repeat
     from varicap.results.manifest import ManifestError
+    from varicap.results.saved import is_study
+    from varicap.study.replay import replay as repeat_study
 
+    limits: dict[str, Any] = {"jobs": jobs, "max_memory": max_memory, "max_time": max_time}
+    own = brought(plugin)
     try:
-        with progress_bar(str(manifest), quiet) as progress:
-            repeated = repeat(
-                manifest, modules=module, jobs=jobs, max_memory=max_memory, max_time=max_time, progress=progress
-            )
+        with study_errors(), progress_bar(str(manifest), quiet) as progress:
+            if is_study(manifest_in(manifest)):
+                repeated = repeat_study(manifest_in(manifest).parent, **own, **limits, progress=progress)
+            else:
+                repeated = repeat(manifest, modules=module, **own, **limits, progress=progress)
     except ManifestError as error:
         fail(str(error), USAGE)
     if as_json:

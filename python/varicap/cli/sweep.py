@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -24,13 +25,16 @@ from varicap.terminal import (
     MaxMemory,
     MaxTimeOfRun,
     On,
+    Plugins,
     Quiet,
     SetValue,
+    brought,
     check_folder,
     console,
     draw,
     echo,
     folder_name,
+    in_own_folder,
     interrupted,
     overrides,
     print_tables,
@@ -39,6 +43,7 @@ from varicap.terminal import (
     say_nothing,
     share_of,
     study_errors,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -97,6 +102,7 @@ def sweep(
         int, typer.Option(min=1, max=MOST_RUNS, help="Most replications that --precision may reach.")
     ] = 1000,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -113,6 +119,7 @@ def sweep(
 ) -> None:
     """Run a scenario at many points; killed in the middle, the same command goes on where it was."""
     from varicap import study
+    from varicap.report import story
 
     scenario = load(file, overrides(set_ or []))
     folder = output or Path("varicap-out") / f"{folder_name(scenario.name)}-sweep"
@@ -124,6 +131,7 @@ def sweep(
     check_folder(folder)
     if clock is Clock.real:
         raise typer.BadParameter("a sweep has the kernel in simulated time only", param_hint="--clock")
+    own = brought(plugin)
     of_kernel: dict[str, Any] = {}
     if engine is Engine.kernel:
         mode = None if kernel is None else kernel.value
@@ -136,11 +144,13 @@ def sweep(
             progress_bar(scenario.name, quiet) as progress,
             _saying_what_is_kept(folder, progress) as counted,
         ):
-            done = study.sweep(
+            ask = partial(
+                study.sweep,
                 scenario,
                 axes,
                 engine="kernel" if engine is Engine.kernel else "sim",
                 **of_kernel,
+                **own,
                 design=_design(design),
                 count=points,
                 seeds=seeds,
@@ -155,6 +165,7 @@ def sweep(
                 progress=counted,
                 notify=say,
             )
+            done = in_own_folder(folder, ask, is_chosen=output is not None)
     except study.DesignError as error:
         raise typer.BadParameter(str(error), param_hint="--over") from None
     report = say_nothing if quiet else say
@@ -165,6 +176,7 @@ def sweep(
         echo(json.dumps(_object(done), ensure_ascii=False))
     else:
         _print_table(done, folder)
+        tell(story.of_study(done))
         if len(done.points) > _MOST_ROWS:
             report(
                 f"the table has {_MOST_ROWS} of {len(done.points)} points; {folder / 'summary.parquet'} has them all"
@@ -177,7 +189,7 @@ def _refuse_options_of_runs(context: typer.Context, plot: bool | None) -> None:
     """Models answer without runs: whoever gave an option of runs expects something else."""
     if plot:
         raise typer.BadParameter("models have a table, and no chart", param_hint="--plot")
-    for name in ("seeds", "precision", "max_seeds", "on", "max_memory", "max_time", "jobs"):
+    for name in ("seeds", "precision", "max_seeds", "on", "max_memory", "max_time", "jobs", "plugin"):
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
             raise typer.BadParameter("is for runs, and models answer without", param_hint=f"--{name.replace('_', '-')}")

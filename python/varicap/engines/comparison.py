@@ -13,6 +13,7 @@ from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.model import ModelResult
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.plugins import Make
 from varicap.results import shown
 from varicap.results.result import Result
 from varicap.statistics import Progress
@@ -85,12 +86,16 @@ def compare(
     clock: Literal["simulated", "real"] | None = None,
     kernel_name: str | None = None,
     modules: Sequence[str | Path] | None = None,
+    controls: Mapping[str, Make] | None = None,
+    queues: Mapping[str, Make] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
     progress: Progress | None = None,
 ) -> Comparison:
     """Ask every engine (or `only` some) about a scenario.  Raises `ScenarioError` if it cannot be read.
+
+    `controls` and `queues` bring the simulator what is written in Python, as `varicap.engines.sim.run` explains.
 
     An engine that cannot answer is left out, with the reason: the simulator if a congestion control, such as
     ``custom = "bbr"``, exists in the kernel only.
@@ -105,9 +110,10 @@ def compare(
     ['reno']
     """
     loaded = load(scenario, overrides)
+    own = {"controls": controls, "queues": queues}
     limits = {"max_memory": max_memory, "max_time": max_time}
     options: dict[Engine, dict[str, Any]] = {
-        "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress, **limits},
+        "sim": {"seeds": seeds, "series": "first", "jobs": jobs, "progress": progress, **own, **limits},
         "kernel": {
             "seeds": seeds if kernels.is_simulated(clock, kernel_name) else None,
             "series": "first",

@@ -22,6 +22,7 @@ from varicap.engines.model import ModelResult
 from varicap.engines.model.path import paths
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import MachineLacksError, NotApplicableError
+from varicap.plugins import Make
 from varicap.results import shown
 from varicap.results.result import Result
 from varicap.results.samples import samples
@@ -169,6 +170,8 @@ def compare_fit(
     kernel: Literal["classic", "stock"] | None = None,
     clock: Literal["simulated", "real"] | None = None,
     kernel_name: str | None = None,
+    controls: Mapping[str, Make] | None = None,
+    queues: Mapping[str, Make] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -186,7 +189,7 @@ def compare_fit(
         Replications of the simulator; the scenario's if None.
     kernel_seeds
         Runs of the kernel: the first ones of the simulator.
-    only, overrides, kernel, clock, kernel_name, jobs, max_memory, max_time, progress
+    only, overrides, kernel, clock, kernel_name, controls, queues, jobs, max_memory, max_time, progress
         As in `varicap.compare`.
 
     Raises
@@ -208,7 +211,8 @@ def compare_fit(
     fits = fitted(loaded, slot_s, states)
     chains = _with_chains(loaded, fits)
     limits = {"max_memory": max_memory, "max_time": max_time}
-    simulated = {"seeds": seeds, "jobs": jobs, "progress": progress, **limits}
+    own = {"controls": controls, "queues": queues}
+    simulated = {"seeds": seeds, "jobs": jobs, **own, "progress": progress, **limits}
     in_kernel = {
         "seeds": kernel_seeds,
         "kernel": kernel,

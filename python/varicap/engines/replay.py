@@ -1,7 +1,7 @@
 """Repeat a run from its manifest, and compare every value."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 import varicap._core as _core
+from varicap import plugins
 from varicap._files import sha256
 from varicap.engines import run
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import load
 from varicap.errors import MachineLacksError
+from varicap.plugins import Make
 from varicap.results.manifest import ManifestError, read_manifest_file, values_sha256, with_traces_beside
 from varicap.results.tables import parquet
 from varicap.statistics import Progress
@@ -46,18 +48,25 @@ def replay(
     manifest: str | Path,
     *,
     modules: Sequence[str | Path] | None = None,
+    controls: Mapping[str, Make] | None = None,
+    queues: Mapping[str, Make] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
     progress: Progress | None = None,
 ) -> Replay:
-    """Run what a manifest describes again, and say of each table whether it is identical.
+    """Run what a manifest, or one in a folder, describes again, and say of each table whether it is identical.
 
-    `modules` are the sources of congestion controls in C that the run loaded, which have to be what they were.
+    `modules` are the sources of congestion controls in C that the run loaded, `controls` and `queues` bring what was
+    written in Python (`varicap.plugins.read`); all of them have to be what they were.
     Runs that need more than `max_memory` or `max_time` are refused or stopped: `LimitError`.
     """
-    path = Path(manifest)
+    path = manifest_in(manifest)
     recorded = _read(path)
+    own: dict[str, Any] = {}
+    if recorded["python_controls"]:
+        own = {"controls": controls, "queues": queues}
+        refuse_others(path, recorded, recorded.get("plugins") or dict.fromkeys(recorded["python_controls"]), **own)
     options = {**_kernel(path, recorded), **_modules(path, recorded, modules)}
     with with_traces_beside(path, recorded) as (written, base_dir):
         try:
@@ -67,6 +76,7 @@ def replay(
         result = run(
             scenario,
             **options,
+            **own,
             seed=recorded["seed"],
             seeds=recorded["runs"],
             series=recorded["series"],
@@ -82,6 +92,26 @@ def replay(
         for file, digests in recorded["tables"].items()
     )
     return Replay(path, comparisons, recorded["software"]["varicap"])
+
+
+def manifest_in(path: str | Path) -> Path:
+    """A manifest, or the one in a folder."""
+    return Path(path) / "manifest.json" if Path(path).is_dir() else Path(path)
+
+
+def refuse_others(
+    path: Path,
+    recorded: Mapping[str, Any],
+    before: Mapping[str, Mapping[str, str] | None],
+    controls: Mapping[str, Make] | None,
+    queues: Mapping[str, Make] | None,
+) -> None:
+    """Refuse extensions that are not those that were used `before`, or are missing."""
+    values = [pair for point in recorded.get("points", ()) for pair in point.items()]
+    try:
+        plugins.check_same(before, plugins.used(recorded["scenario"], controls, queues, values))
+    except plugins.PluginError as error:
+        raise ManifestError(f"{path}: {error}") from None
 
 
 def _kernel(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
@@ -141,9 +171,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise ManifestError(f"{path}: `kernel` is neither classic nor stock")
     if recorded["engine"] not in ("sim", "kernel"):
         raise ManifestError(f"{path}: `engine` is {recorded['engine']}, which this varicap does not have")
-    if recorded["python_controls"]:
-        names = ", ".join(recorded["python_controls"])
-        raise ManifestError(f"{path}: it used controls written in Python ({names}), which a manifest cannot hold")
     series, packets = recorded["series"], recorded["packets"]
     every = ["flows", "links", *(["flow_series", "link_series"] if series else []), *(["packets"] if packets else [])]
     # A manifest that leaves a table out would vouch for less than the run left.

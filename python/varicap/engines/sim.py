@@ -1,5 +1,6 @@
 """The simulator: replications of a scenario on all cores, repeated until the intervals are tight enough."""
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import varicap._core as _core
-from varicap import policies, watch
+from varicap import plugins, policies, watch
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME, refuse
 from varicap.engines.precision import below, keeping, replicate
 from varicap.engines.scenarios import AnyScenario, load
@@ -49,7 +50,8 @@ def run(
     With `precision` (say 0.02) replications are added until each 95 % interval of goodput and utilisation
     reaches no farther than that share of its mean, or there are `max_seeds`.  `series` and `packets` record more than
     the scenario says, of all runs (True) or of the first.  `controls` brings controls written in Python by the
-    name that the scenario gives them: congestion controls (`varicap.tcp.CongestionControl`) in
+    name that the scenario gives them, as installed packages may (`varicap.plugins`): congestion controls
+    (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
     ``control = { custom = "NAME" }``.  `queues` does the same for queues (`varicap.queues.Queue`) in
     ``queue = { custom = "NAME" }``, `endpoints` for transports (`varicap.endpoints.Endpoint`) in
@@ -83,8 +85,9 @@ def run(
 
     budget = _core.Budget(max_memory, max_time)
     files = budget.watch(partial(policies.supplied, loaded))
-    threads = jobs or (1 if controls or queues or endpoints or files else 0)
-    written = (*(controls or ()), *(queues or ()), *(endpoints or ()))
+    own = plugins.used(json.loads(loaded.to_json()), controls, queues)
+    is_own = bool(own) or bool(endpoints)
+    threads = jobs or (1 if is_own or files else 0)
 
     def batch(first: int, count: int, before: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
@@ -100,8 +103,8 @@ def run(
             series_below=below(series, first + count),
             packets_below=below(packets, first + count),
             progress=report,
-            controls=controls,
-            queues=queues,
+            controls=own.controls or None,
+            queues=own.queues or None,
             policies=files,
             endpoints=endpoints,
             live=None if live is None else partial(watch.report, live),
@@ -112,14 +115,14 @@ def run(
     named = small_files(loaded)
 
     def asked(runs: int) -> Request:
-        return Request(loaded, base_seed, runs, series, packets, written, files=named)
+        return Request(loaded, base_seed, runs, series, packets, (*own.names, *(endpoints or ())), own.origins, files=named)
 
     def made(results: _core.Results) -> Result:
         return Result(asked(results.runs), results)
 
-    workers = jobs or (1 if written or files else os.cpu_count() or 1)
+    workers = jobs or (1 if is_own or files else os.cpu_count() or 1)
     is_alone = wanted == 1 and precision is None
-    with keeping(None if written else folder, partial(asked, wanted), notify, is_alone=is_alone) as kept:
+    with keeping(None if is_own else folder, partial(asked, wanted), notify, is_alone=is_alone) as kept:
         missing = wanted if kept is None else max(1, len(set(range(wanted)) - kept.before.keys()))
         refuse(
             budget,

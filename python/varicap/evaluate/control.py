@@ -1,22 +1,19 @@
 """The control that is evaluated: one that is built in, a class in a file or in memory, or a learned policy."""
 
 import hashlib
-import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import varicap._core as _core
+from varicap import plugins
 from varicap._files import sha256
 from varicap._printable import PrintableError
 from varicap.tcp import settings
 
 _POLICIES = (".onnx", ".npz")
-_HAS = ("on_ack", "on_congestion")
-"""What makes a class a congestion control (`varicap.tcp.CongestionControl`)."""
 
 
 class ControlError(PrintableError):
@@ -51,11 +48,15 @@ def control_of(name: str, plugin: str | Path | None = None, made: Mapping[str, A
     if made and name in made:
         return Control(name, {"custom": name}, {name: made[name]}, None)
     if plugin is not None:
-        found = classes(plugin)
-        if name not in found:
-            has = ", ".join(found) or "no class with `on_ack` and `on_congestion`"
+        try:
+            found = plugins.read(plugin)
+        except plugins.PluginError as error:
+            raise ControlError(str(error)) from error
+        make = found.controls.get(name)
+        if not plugins.is_control(make):
+            has = ", ".join(found.names) or "no class with `on_ack` and `on_congestion`"
             raise ControlError(f"{plugin}: no control `{name}` there; it has {has}")
-        return Control(name, {"custom": name}, {name: found[name]}, sha256(Path(plugin)))
+        return Control(name, {"custom": name}, {name: make}, hashlib.sha256(found.text).hexdigest())
     if name.endswith(_POLICIES):
         file = Path(name)
         if not file.is_file():
@@ -85,26 +86,3 @@ def _parameters(name: str) -> Any:
         raise ControlError(
             f"{name}: {error}; expected a table as in a scenario, {{ cubic = {{ beta = 0.5 }} }}"
         ) from None
-
-
-def classes(plugin: str | Path) -> dict[str, type]:
-    """The congestion controls that a Python file defines, by the names of their classes.  It runs that file."""
-    file = Path(plugin)
-    if not file.is_file():
-        raise ControlError(f"{plugin}: no such file")
-    name = f"varicap_plugin_{hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:12]}"
-    spec = spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ControlError(f"{plugin}: not a Python file; expected one that ends in .py")
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise ControlError(f"{plugin}: {type(error).__name__}: {error}") from error
-    return {
-        key: value
-        for key, value in vars(module).items()
-        if isinstance(value, type) and value.__module__ == name and all(hasattr(value, one) for one in _HAS)
-    }

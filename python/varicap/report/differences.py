@@ -5,8 +5,10 @@ from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from varicap.report.measures import Measure, measure_of
+from varicap.report.points import short, worded
 from varicap.report.table import with_interval
 
 Row = Mapping[str, Any]
@@ -84,6 +86,26 @@ def table(found: pa.Table) -> tuple[list[str], list[list[str]]]:
     return headings, [
         [flow, *(cell(rows.get((flow, measure.column)), measure) for measure in measures)] for flow in flows
     ]
+
+
+def table_of_study(found: pa.Table, paths: list[str]) -> tuple[list[str], list[list[str]]]:
+    """The same at each point of a study, with the values of its axes first."""
+    heads: list[str] = []
+    lines: list[list[str]] = []
+    every, _ = table(found)
+    for number in dict.fromkeys(found["point"].to_pylist()):
+        rows = found.filter(pc.equal(found["point"], number))
+        headings, body = table(rows)
+        heads = every
+        values = [worded(rows[path][0].as_py()) for path in paths]
+        lines += [[*values, line[0], *_under(every, headings, line)] for line in body]
+    return [*(short(path, paths) for path in paths), *heads], lines
+
+
+def _under(every: list[str], headings: list[str], line: list[str]) -> list[str]:
+    """The cells of a line under all headings; a point may lack what another has."""
+    there = dict(zip(headings[1:], line[1:], strict=True))
+    return [there.get(heading, "–") for heading in every[1:]]
 
 
 def cell(row: Row | None, measure: Measure) -> str:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from varicap import units
 from varicap.errors import NothingDrawnError
 from varicap.report import clouds, style
 from varicap.report.look import Look, chosen
+from varicap.report.rows import where
 from varicap.report.sent import sent_bps
 from varicap.report.table import bottlenecks
 from varicap.report.waiting import waiting_ms
@@ -150,19 +150,19 @@ def _segments(summary: dict[str, Any]) -> dict[str, float]:
 
 
 def _panels(result: "Recorded", run: int, wanted: list[str]) -> list[Panel]:
-    links = _of_run(result.link_series, run)
-    flows = _of_run(result.flow_series, run)
+    links = where(result.link_series, "replication", run)
+    flows = where(result.flow_series, "replication", run)
     if links.num_rows == 0:
         raise _no_series(result.summary, run)
     panels = []
     for link in bottlenecks(result.summary):
-        rows = links.filter(pc.equal(links["link"], link["name"]))
+        rows = where(links, "link", link["name"])
         own = link.get("flow")
         if own is not None:
-            rows = rows.filter(pc.equal(rows["flow"], own))
+            rows = where(rows, "flow", own)
         names = [name for name in wanted if own is None or name == own]
         if names:
-            each = {name: flows.filter(pc.equal(flows["flow"], name)) for name in names}
+            each = {name: where(flows, "flow", name) for name in names}
             panels.append(Panel(f"{own} over {link['name']}" if own is not None else link["name"], rows, each, own))
     return panels
 
@@ -180,10 +180,6 @@ def _no_series(summary: dict[str, Any], run: int) -> ValueError:
 def _fewer(panel: Panel, names: list[str]) -> Panel:
     kept = {name: rows for name, rows in panel.flows.items() if name in names or panel.alone}
     return Panel(panel.title, panel.link, kept, panel.alone)
-
-
-def _of_run(rows: pa.Table, run: int) -> pa.Table:
-    return rows.filter(pc.equal(rows["replication"], run)) if rows.num_rows else rows
 
 
 def _column(rows: pa.Table, name: str, scale: float = 1.0) -> Array:

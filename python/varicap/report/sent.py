@@ -1,6 +1,5 @@
 """What was sent in each interval, from what has come through in it."""
 
-from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,24 +29,19 @@ def within_capacity(time_s: Array, rates_bps: Array, capacity_bps: Array) -> Arr
     """
     step = np.diff(time_s, prepend=0.0)
     sent = np.nan_to_num(rates_bps) * step
-    most, sums = (capacity_bps * step).tolist(), sent.sum(axis=0).tolist()
-    # What has no place yet, of the intervals from the latest on: the bits of each flow, and their sum.
-    waits: deque[tuple[Array, float]] = deque()
-    for place in range(len(sums) - 1, -1, -1):
-        if not waits and not sums[place] > most[place]:
-            continue
-        waits.append((sent[:, place].copy(), sums[place]))
-        sent[:, place], room = 0.0, most[place]
-        while waits:
-            bits, total = waits.popleft()
-            if total > room:
-                sent[:, place] += bits * (room / total)
-                waits.appendleft((bits * (1.0 - room / total), total - room))
-                break
-            sent[:, place] += bits
-            room -= total
-    if sum(total for _, total in waits) > _ROUNDING * sum(sums):
-        sent[:, 0] += sum(bits for bits, _ in waits)
+    # Backwards from the last interval this is a queue that the capacity serves in the order of arrival.
+    came, most = sent[:, ::-1], (capacity_bps * step)[::-1]
+    sums = came.sum(axis=0)
+    arrived, room = np.cumsum(sums), np.cumsum(most)
+    unused = np.maximum.accumulate(np.maximum(room - arrived, 0.0))
+    left = np.minimum(room - unused, arrived)
+    if len(left):
+        left[-1] = arrived[-1]
+    is_moved = ~np.isclose(np.diff(left, prepend=0.0), sums, rtol=_ROUNDING, atol=_ROUNDING * most.max(initial=0.0))
+    for row, own in enumerate(came):
+        # A flow's share of what leaves is that of what came.
+        leaves = np.diff(np.interp(left, np.append(0.0, arrived), np.append(0.0, np.cumsum(own))), prepend=0.0)
+        sent[row] = np.where(is_moved, leaves, own)[::-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((step > 0.0) & np.isfinite(rates_bps), sent / step, rates_bps)
 

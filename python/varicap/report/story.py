@@ -1,22 +1,30 @@
 """What runs found, in sentences: computed from their tables, and never more than the intervals support."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
+from statistics import mean
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from varicap.report.differences import Standing, standing
 from varicap.report.measures import measure_of
-from varicap.report.points import short
-from varicap.report.table import bottlenecks, with_interval
+from varicap.report.points import free, linked, places, short, worded
+from varicap.report.table import bottlenecks, significant, with_interval
 from varicap.results.differences import differences
 from varicap.results.study import Study
+from varicap.statistics import Interval
+from varicap.statistics.groups import groups
 
 Row = Mapping[str, Any]
 
 _MOST = 6  # flows, and links, that get a sentence each
 _MOST_PLACES = 3
+_AT_THE_PROMPT = 3
+_MOST_KINDS = 2
 _DELAYS = ("sojourn_p95_ms", "rtt_p95_ms")
 _RESTS_ON: Mapping[Standing, str] = {
     "significant": "",
@@ -32,6 +40,7 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
     if summary["engine"] == "model" or not summary["flows"]:
         return
     yield from _leader(summary)
+    yield from _two_kinds(flows)
     found = {(row["flow"], row["measure"]): row for row in differences(flows, links).to_pylist()}
     names = list(dict.fromkeys(name for name, _ in found))
     if names and summary["runs"] < 2:
@@ -42,6 +51,51 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
         yield _difference(name, found.get((name, "goodput_bps")), delay)
     if len(names) > _MOST:
         yield f"{len(names) - _MOST} more flows are in the tables."
+
+
+def _two_kinds(flows: pa.Table) -> Iterator[str]:
+    """Of which flows the runs fall into two kinds, between which the mean is that of no run."""
+    said = 0
+    for name in dict.fromkeys(flows["name"].to_pylist()) if "goodput_bps" in flows.column_names else ():
+        rates = flows.filter(pc.equal(flows["name"], name))["goodput_bps"].to_pylist()
+        found = groups([rate for rate in rates if rate is not None])
+        if found is None or said == _MOST_KINDS:
+            continue
+        said += 1
+        (most, few), (near, other) = found.counts, (f"{significant(mean * 1e-6, 3)}" for mean in found.means)
+        yield f"{name}: {most} of {most + few} runs are near {near} Mb/s, {few} near {other}: the mean is that of none."
+
+
+def at_the_prompt(sentences: Iterable[str]) -> Iterator[str]:
+    """The first of them: as many as one reads below a table.  One that ends in a colon heads the others.
+
+    >>> list(at_the_prompt(["From 1 to 2:", "a.", "b.", "c.", "d."]))
+    ['From 1 to 2:', 'a.', 'b.', 'c.']
+    """
+    room = _AT_THE_PROMPT
+    for sentence in sentences:
+        if room == 0:
+            return
+        room -= not sentence.endswith(":")
+        yield sentence
+
+
+def of_engines(compared: Mapping[str, Any]) -> Iterator[str]:
+    """Sentences about one scenario on several engines: the goodput of each flow, and how far they lie apart.
+
+    >>> row = {"flow": "reno", "measure": "goodput", "unit": "Mb/s", "values": {"sim": 2.0, "model": 1.98}}
+    >>> list(of_engines({"differences": [{**row, "difference_percent": {"model": -1.0}}]}))
+    ['reno: goodput 2.00 Mb/s by sim; model -1.0 %.']
+    """
+    for row in compared["differences"]:
+        if row["measure"] != "goodput":
+            continue
+        (first, value), *_ = row["values"].items()
+        others = [
+            f"{engine} {'–' if apart is None else f'{apart:+.2g} %' if abs(apart) < 1 else f'{apart:+.1f} %'}"
+            for engine, apart in row["difference_percent"].items()
+        ]
+        yield f"{row['flow']}: goodput {'; '.join([f'{significant(value, 3)} Mb/s by {first}', *others])}."
 
 
 def _leader(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -148,30 +202,105 @@ def _percent(row: Row) -> str:
 
 
 def of_study(study: Study) -> Iterator[str]:
-    """Sentences about a study: what changes from its first point to its last, and where each flow got most."""
+    """Sentences about a study: what each axis changes, the others being equal, and where each flow got most."""
     paths = [path for path, _ in study.points[0]]
     rows = [row for row in study.summary.to_pylist() if row["kind"] == "flows" and isfinite(row["mean"])]
     names = list(dict.fromkeys(row["name"] for row in rows))
-    firsts = {(row["name"], row["measure"]): row for row in rows if row["point"] == 0}
-    last = len(study.points) - 1
-    if last and paths:
-        ends = " to ".join(_point(study.points[number], paths) for number in (0, last))
-        yield f"From {ends}:"
+    effects = [found for path in free(study) if (found := Effect.of(study, path, paths)) is not None]
+    if len(effects) == 1:
+        yield f"From {effects[0].said}:"
+    elif effects:
+        yield "Each axis by itself, with equal values of the others:"
     for name in names[:_MOST]:
         rates = [row for row in rows if row["name"] == name and row["measure"] == "goodput_bps"]
         if not rates:
             continue
-        changes = [
-            _change(row, first, words)
-            for measure, words in (("goodput_bps", "goodput"), ("rtt_p95_ms", _WORDS["rtt_p95_ms"]))
-            for row in rows
-            if last and row["point"] == last and (row["name"], row["measure"]) == (name, measure)
-            for first in [firsts.get((name, measure))]
+        said = [
+            f"{f'{effect.said}: ' if len(effects) > 1 else ''}{_stated(changes, ', ')}"
+            for effect in effects
+            if (changes := list(_changes(study, effect, name)))
         ]
-        said = f"{_stated(changes, ', ')}; " if changes else ""
-        yield f"{name}: {said}{_best(rates, paths)}."
+        yield f"{name}: {'; '.join([*said, _best(rates, paths)])}."
     if len(names) > _MOST:
         yield f"{len(names) - _MOST} more flows are in the tables."
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one axis changes: points in pairs, which differ in it alone."""
+
+    said: str
+    pairs: tuple[tuple[int, int], ...]
+    """Points with its first and its last value."""
+
+    @classmethod
+    def of(cls, study: Study, path: str, paths: list[str]) -> "Effect | None":
+        """The effect of an axis, and of those that go together with it, from its least value to its greatest.
+
+        There is none where no points differ in it alone, as in random designs.  Values without a number are in their
+        order.
+        """
+        values = list(dict.fromkeys(dict(point)[path] for point in study.points))
+        if len(values) < 2:
+            return None
+        number = places(values)
+        least, most = min(values, key=number.__getitem__), max(values, key=number.__getitem__)
+        together = linked(study, path)
+        of = {dict(point)[path]: [(key, dict(point)[key]) for key in together] for point in study.points}
+        place = {point: at for at, point in enumerate(study.points)}
+        pairs = []
+        for point in study.points:
+            twin = tuple((key, dict(of[most]).get(key, value)) for key, value in point)
+            if dict(point)[path] == least and twin in place:
+                pairs.append((place[point], place[twin]))
+        ends = " to ".join(_point(tuple(of[end]), paths) for end in (least, most))
+        if len(together) == 1:
+            ends = f"{short(path, paths)} {worded(least)} to {worded(most)}"
+        return cls(ends, tuple(pairs)) if pairs else None
+
+
+def _changes(study: Study, effect: Effect, name: str) -> Iterator[tuple[str, str]]:
+    """How goodput and round trip change, and what that rests on: means over the pairs, run by run."""
+    rows = study.flows.filter(pc.equal(study.flows["name"], name))
+    for measure, words in (("goodput_bps", "goodput"), ("rtt_p95_ms", _WORDS["rtt_p95_ms"])):
+        if measure not in rows.column_names:
+            continue
+        columns = (rows["point"].to_pylist(), rows["replication"].to_pylist(), rows[measure].to_pylist())
+        value = {
+            (point, run): each for point, run, each in zip(*columns, strict=True) if each is not None and isfinite(each)
+        }
+        of = {point: {run for at, run in value if at == point} for pair in effect.pairs for point in pair}
+        both = sorted(set.intersection(*of.values()))
+        if not both:
+            yield f"{words} not comparable", ""
+            continue
+        apart = [mean(value[last, run] - value[first, run] for first, last in effect.pairs) for run in both]
+        counted = ""
+        if len(both) < max(map(len, of.values())):
+            counted = f"over the {len(both)} runs that {'both' if len(of) == 2 else 'all'} points have"
+            over_all = {point: mean(value[point, run] for run in runs) for point, runs in of.items()}
+            if mean(over_all[last] - over_all[first] for first, last in effect.pairs) * mean(apart) < 0.0:
+                # Means of other runs, which are given beside this, would contradict it.
+                yield f"{words} not comparable", f"{counted} it changes one way, over all runs the other"
+                continue
+        base = mean(value[first, run] for first, _ in effect.pairs for run in both)
+        exact = all(point in study.exact for point in of)
+        found = Interval.exactly(apart[0]) if exact else Interval.of(np.array(apart))
+        yield _changed(measure, words, found, base, counted)
+
+
+def _changed(measure: str, words: str, found: Interval, base: float, counted: str) -> tuple[str, str]:
+    ends: dict[str, Any] = {"difference": found.mean, "lo": found.lo, "hi": found.hi}
+    how = standing({key: float("nan") if value is None else value for key, value in ends.items()})
+    if how == "chance":
+        return f"no significant change of {words}", counted
+    share = 100.0 / abs(base) if base else float("nan")
+    percent = {
+        "percent": found.mean * share,
+        **{f"percent_{end}": None if ends[end] is None else ends[end] * share for end in ("lo", "hi")},
+    }
+    rests = _RESTS_ON.get(how, "")
+    return f"{_percent({'measure': measure, **ends, **percent})} {words}", ", ".join(filter(None, (rests, counted)))
 
 
 def _best(rates: Sequence[Row], paths: list[str]) -> str:
@@ -188,29 +317,8 @@ def _best(rates: Sequence[Row], paths: list[str]) -> str:
     return f"highest mean goodput, {most}, {said}"
 
 
-def _change(row: Row, first: Row | None, words: str) -> tuple[str, str]:
-    """How a measure changed from the first point, and what that rests on."""
-    ends = {"difference": row["difference"], "lo": row["difference_lo"], "hi": row["difference_hi"]}
-    how = standing(ends)
-    if how == "unknown" or first is None:
-        return f"{words} not comparable", ""
-    counted = ""
-    if row["difference_runs"] < max(row["runs"], first["runs"]):
-        counted = f"over the {row['difference_runs']} runs that both points have"
-        if (row["mean"] - first["mean"]) * row["difference"] < 0.0:
-            # Means of other runs, which are given beside this, would contradict it.
-            return f"{words} not comparable", f"{counted} it changes one way, over all runs the other"
-    if how == "chance":
-        return f"no significant change of {words}", counted
-    base = row["difference_base"]
-    share = 100.0 / abs(base) if base else float("nan")
-    percent = {"percent": row["difference"] * share} | {f"percent_{end}": ends[end] * share for end in ("lo", "hi")}
-    rests = _RESTS_ON[how] if how == "single" else ", ".join(filter(None, (_RESTS_ON[how], counted)))
-    return f"{_percent({**row, **ends, **percent})} {words}", rests
-
-
 def _point(point: tuple[tuple[str, str], ...], paths: list[str]) -> str:
-    return ", ".join(f"{short(path, paths)} {value}" for path, value in point)
+    return ", ".join(f"{short(path, paths)} {worded(value)}" for path, value in point)
 
 
 def distinctions(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

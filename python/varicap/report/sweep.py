@@ -14,7 +14,7 @@ from varicap.report import style
 from varicap.report.clouds import DELAYS
 from varicap.report.look import Look, chosen, halves, pick
 from varicap.report.measures import Measure, measure_of
-from varicap.report.points import Numbers, is_scattered, label_of, places, short
+from varicap.report.points import Numbers, colours, free, is_scattered, label_of, places, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +48,12 @@ class _Drawing:
 
     @property
     def paths(self) -> list[str]:
-        """The axes of the study."""
-        return [path for path, _ in self.study.points[0]]
+        """The axes of the study; of those that go together the first."""
+        return free(self.study)
+
+    def colour(self, name: str) -> int:
+        """The number of the colour of a flow, or of a link."""
+        return colours(self.study, self.names)[name]
 
     def values(self, path: str) -> list[str]:
         """The values of an axis in their order."""
@@ -246,7 +250,7 @@ def _scatter(drawing: _Drawing) -> "Drawn":
                 for row in rates
                 if row["name"] == name and (row["point"], name) in found
             ]
-            number = drawing.names.index(name)
+            number = drawing.colour(name)
             axes.errorbar(
                 [x["mean"] for x, _ in pairs],
                 [y["mean"] for _, y in pairs],
@@ -286,13 +290,19 @@ def _curve(
     place = places(drawing.values(path)) if path else {"": 0.0}
     rows = sorted(rows, key=lambda row: place[row[path] if path else ""])
     # Where there is but one flow, colours tell the further axes apart.
-    flow = drawing.names.index(rows[0]["name"]) if len(drawing.names) > 1 else number
+    name = rows[0]["name"]
+    flow = drawing.colour(name) if len(drawing.names) > 1 else number
+    # Links of one flow have its colour, and other lines.
+    twins = [each for each in drawing.names if drawing.colour(each) == flow]
+    kind = style.LINES[number % len(style.LINES)] if number else style.line(flow)
+    if len(drawing.names) > 1 and not number and len(twins) > 1:
+        kind = style.LINES[twins.index(name) % len(style.LINES)]
     axes.errorbar(
         [place[row[path] if path else ""] for row in rows],
         [row["mean"] for row in rows],
         yerr=_halves(rows),
         color=style.colour(flow),
-        linestyle=line or (style.LINES[number % len(style.LINES)] if number else style.line(flow)),
+        linestyle=line or kind,
         marker=_MARKERS[number % len(_MARKERS)],
         elinewidth=0.7 * drawing.look.line,
         capsize=2,

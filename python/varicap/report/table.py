@@ -56,7 +56,7 @@ _MODEL_HEADINGS = ("flow", "model", "goodput [Mb/s]", "throughput [Mb/s]", "more
 
 _FIRST_TO_GO = (
     *("fast retransmits", "delivered", "sent", "more", "throughput [Mb/s]", "RTT p50 [ms]"),
-    *("capacity [Mb/s]", "p95 [ms]", "timeouts", "resent"),
+    *("capacity [Mb/s]", "timeouts", "resent", "utilisation [%]"),
 )
 """Columns without which a table still says what happened, the least important first."""
 

@@ -12,9 +12,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -40,6 +40,7 @@ _SHAPE = {
     "series": bool,
     "packets": bool,
     "python_controls": [str],
+    "plugins": Maybe(Each(Maybe({"file": str, "sha256": str}))),
     "traces": Each({"file": str, "sha256": str}),
     "tables": Each({"sha256": str, "values_sha256": str}),
     "software": {"varicap": str, "git": Maybe({"revision": Maybe(str), "modified": Maybe(bool)})},
@@ -80,6 +81,9 @@ class Request:
     series: Which = False
     packets: Which = False
     controls: tuple[str, ...] = ()
+    """What was written in Python, by its names in the scenario."""
+    origins: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
+    """The file that defines each of them and its digest, as far as one does (`varicap.plugins`)."""
     engine: Literal["sim", "kernel"] = "sim"
     kernel: str | None = None
     """How much of itself the kernel kept, if it ran the flows."""
@@ -129,6 +133,7 @@ def describe(request: Request, traces: dict[str, Any], tables: dict[str, Any]) -
         "series": request.series is True,
         "packets": request.packets is True,
         "python_controls": list(request.controls),
+        **({"plugins": dict(request.origins)} if request.origins else {}),
         "traces": traces,
         "tables": tables,
         "software": software(),
@@ -197,10 +202,9 @@ def _state_in(status: str) -> dict[str, Any] | None:
     return {"revision": revision, "modified": any(not line.startswith("#") for line in lines)}
 
 
-def copy_traces(scenario: _core.Scenario, folder: Folder) -> dict[str, Any]:
-    """Put the traces beside the manifest, so that the folder can be moved; the same file is kept once."""
+def copy_traces(files: Sequence[tuple[str, Path]], folder: Folder) -> dict[str, Any]:
+    """Put traces, by their names, beside the manifest, so that the folder can be moved; the same file is kept once."""
     traces: dict[str, Any] = {}
-    files = scenario.trace_files()
     if not files:
         return traces
     with folder.within("traces", make=True) as copies:
@@ -240,10 +244,15 @@ def _checked(path: Path, recorded: dict[str, Any]) -> dict[str, Any]:
     for name in recorded["tables"]:
         if name not in FILES:
             raise ManifestError(f"{path}: `tables` names {name}, which is no table of varicap")
-    for name, trace in recorded["traces"].items():
-        if not _TRACE.fullmatch(trace["file"]):
-            raise ManifestError(f"{path}: `traces.{name}.file` is not a file of traces/")
+    refuse_other_places(path, {name: trace["file"] for name, trace in recorded["traces"].items()})
     return recorded
+
+
+def refuse_other_places(path: Path, traces: Mapping[str, str]) -> None:
+    """Raise `ManifestError` where a manifest says that a trace is not in the folder beside it."""
+    for name, file in traces.items():
+        if not _TRACE.fullmatch(file):
+            raise ManifestError(f"{path}: `traces.{name}.file` is not a file of traces/")
 
 
 @contextmanager

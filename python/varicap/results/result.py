@@ -95,7 +95,7 @@ class Result(Recorded):
         """
         with Folder(folder, make=True) as there:
             refuse_foreign(there)
-            traces = copy_traces(self.request.scenario, there)
+            traces = copy_traces(self.request.scenario.trace_files(), there)
             digests, files = {}, {}
             for name, rows in self.tables().items():
                 files[f"{name}.parquet"] = content = parquet(rows)

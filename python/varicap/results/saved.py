@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from varicap._folders import Folder, FolderError
+from varicap._files import read_whole
+from varicap._folders import MOST_TEXT, Folder, FolderError, parsed
 from varicap.results.manifest import read_manifest
 from varicap.results.names import UNFINISHED
 from varicap.results.shapes import fault_of_schema, fault_of_study, fault_of_summary, fault_of_table
@@ -123,6 +124,15 @@ def _study(folder: Folder) -> Study:
         path,
         frozenset(manifest.get("exact", ())),  # of earlier versions nothing is known
     )
+
+
+def is_study(manifest: Path) -> bool:
+    """Whether a manifest is that of a study, as far as it can be read."""
+    try:
+        found = parsed(read_whole(manifest, MOST_TEXT))
+    except ValueError:
+        return False
+    return isinstance(found, dict) and "study_version" in found
 
 
 def manifest_of(study: Study) -> dict[str, Any]:

@@ -77,6 +77,9 @@ _STUDY = {
     "seed": int,
     "tables": Each(str),
     "software": Maybe({"varicap": Maybe(str), "git": Maybe({"revision": Maybe(str)})}),
+    "traces": Maybe(Each(str)),
+    "trace_files": Maybe(Each(str)),
+    "plugins": Maybe(Each(Each(str))),
     "design": Maybe({"sentences": [str], "headings": [str], "rows": [[str]]}),
 }
 

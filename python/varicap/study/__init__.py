@@ -23,12 +23,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import varicap._core as _core
-from varicap import engines
+from varicap import engines, plugins
 from varicap._files import sha256
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.precision import more_runs
 from varicap.engines.scenarios import AnyScenario, load
 from varicap.errors import InterruptedSweep
+from varicap.plugins import Make
 from varicap.results.manifest import host, software
 from varicap.results.pieces import StudyError
 from varicap.results.study import STUDY_VERSION, Study
@@ -37,7 +38,7 @@ from varicap.statistics.progress import Progress, shown
 from varicap.study.axes import Axis, Design, DesignError, axes_of, points
 from varicap.study.budget import Limits, check
 from varicap.study.store import Folder
-from varicap.study.work import Piece, Span, Task, WorkersError, execute, workers_on
+from varicap.study.work import Piece, Span, Task, WorkersError, described, execute, workers_on
 
 if TYPE_CHECKING:
     from varicap.engines.kernel import Clock, Mode
@@ -75,6 +76,8 @@ def sweep(
     clock: "Clock | None" = ...,
     kernel_name: str | None = ...,
     modules: Sequence[str | Path] | None = ...,
+    controls: Mapping[str, Make] | None = ...,
+    queues: Mapping[str, Make] | None = ...,
     design: Design = ...,
     count: int | None = ...,
     seeds: int | None = ...,
@@ -114,6 +117,8 @@ def sweep(
     clock: "Clock | None" = None,
     kernel_name: str | None = None,
     modules: Sequence[str | Path] | None = None,
+    controls: Mapping[str, Make] | None = None,
+    queues: Mapping[str, Make] | None = None,
     design: Design = "product",
     count: int | None = None,
     seeds: int | None = None,
@@ -143,6 +148,10 @@ def sweep(
     `max_time`; a point that would exceed them by an estimate is refused before the study begins, and one that does so
     ends it, with what was finished kept: `LimitError` names the point.  Ctrl-C raises
     `varicap.errors.InterruptedSweep`, a `KeyboardInterrupt`, which reports how many runs are kept, and where.
+
+    `controls` and `queues` bring what is written in Python, as `varicap.run` explains; other processes get it by value
+    where it is of a file that `varicap.plugins` has read, and as pickling does otherwise.  Such runs go on one core
+    unless `jobs` or `on` says more.  A folder resumes only with the same files.
 
     With ``engine="kernel"`` Linux's own TCP answers, in the simulated time of the kernel `kernel_name`, under the same
     random numbers: `kernel` and `modules` are as `varicap.run` explains them.  A run in a guest begins with a boot, and
@@ -180,6 +189,9 @@ def sweep(
         from varicap.study import in_guests
 
         guests = in_guests.chosen(kernel, clock, kernel_name, modules)
+    own = plugins.used(json.loads(text), controls, queues, [pair for point in chosen for pair in point])
+    if own and engine != "kernel" and on is None and executor is None:
+        jobs = jobs or 1
     runs = base.seeds if seeds is None else seeds
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     at_a_time = 1 if on is not None or executor is not None else min(jobs or os.cpu_count() or 1, runs * len(chosen))
@@ -192,18 +204,20 @@ def sweep(
         "seed": base_seed,
         "traces": {name: sha256(path) for name, path in traces.items()},
         **({} if guests is None else guests.described()),
+        **described(own),
     }
     digests = tuple(plan["traces"].items())
     wanted = {"seeds": runs, "precision": precision, "max_seeds": max_seeds if precision else None}
 
     def make(spans: tuple[Span, ...]) -> Task:
         at = tuple(chosen[span.point] for span in spans)
-        return Task(text, base.base_dir, base_seed, spans, at, digests, limits, guests)
+        return Task(text, base.base_dir, base_seed, spans, at, digests, limits, guests, own)
 
     with tempfile.TemporaryDirectory() as scratch:
         store = Folder(Path(scratch) if folder is None else Path(folder), chosen, notify)
         store.open(plan)
         try:
+            copies = {} if folder is None else store.copy_traces(traces)
             workers = nullcontext((executor, jobs or 1)) if executor is not None else workers_on(on, jobs)
             begin = time.perf_counter()
             with shown(progress, base.name) as watched:
@@ -214,14 +228,15 @@ def sweep(
             facts = {
                 **plan,
                 **wanted,
+                "trace_files": copies,
                 "exact": sorted(exact),
                 "busy_s": round(busy, 3),
                 "wall_s": round(time.perf_counter() - begin, 3),
             }
             study = Study(base.name, tuple(chosen), tables, None if folder is None else store.path, exact)
             if folder is not None:
-                described = {"software": software(), "host": host()}
-                store.publish(study, lambda digests: {**facts, "tables": digests, **described})
+                where = {"software": software(), "host": host()}
+                store.publish(study, lambda digests: {**facts, "tables": digests, **where})
         finally:
             store.close()
     return study

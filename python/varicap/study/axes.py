@@ -22,7 +22,11 @@ class DesignError(PrintableError, ValueError):
 
 @dataclass(frozen=True)
 class Axis:
-    """A key of the scenario and the values that it takes, or a range `low..high` from which a design chooses them."""
+    """A key of the scenario and the values that it takes, or a range `low..high` from which a design chooses them.
+
+    Linked keys, ``"a & b"``, take their values together: ``"1 & 2"`` is 1 of the first and 2 of the second, and a value
+    without ``&`` is that of all of them.
+    """
 
     path: str
     values: tuple[str, ...]
@@ -54,6 +58,8 @@ def points(axes: Sequence[Axis], design: Design = "product", count: int | None =
 
     >>> points([Axis("a", ("1", "2")), Axis("b", ("3", "4"))])[1]
     (('a', '1'), ('b', '4'))
+    >>> points([Axis("up & down", ("1 & 2", "3"))])
+    [(('up', '1'), ('down', '2')), (('up', '3'), ('down', '3'))]
     >>> points([Axis("delay", ("10 ms..90 ms",))], "sobol", count=2)
     [(('delay', '10.0 ms'),), (('delay', '50.0 ms'),)]
     """
@@ -62,6 +68,27 @@ def points(axes: Sequence[Axis], design: Design = "product", count: int | None =
         raise DesignError(f"an axis is given twice: {', '.join(names)}")
     if not axes:
         return [()]
+    return [_unlinked(point) for point in _points(axes, design, count, seed)]
+
+
+def _unlinked(point: Point) -> Point:
+    """A point with each of its linked keys by itself."""
+    found: list[tuple[str, str]] = []
+    for path, value in point:
+        keys = [key.strip() for key in path.split("&")]
+        values = [part.strip() for part in value.split(" & ")] if len(keys) > 1 else [value]
+        if len(values) not in (1, len(keys)):
+            raise DesignError(
+                f"`{value}`: {len(values)} values for {len(keys)} linked keys, expected one or one for each"
+            )
+        found += zip(keys, values * len(keys) if len(values) == 1 else values, strict=True)
+    if len({key for key, _ in found}) < len(found):
+        raise DesignError(f"an axis is given twice: {', '.join(key for key, _ in found)}")
+    return tuple(found)
+
+
+def _points(axes: Sequence[Axis], design: Design, count: int | None, seed: int) -> list[Point]:
+    names = [axis.path for axis in axes]
     if design in ("product", "zip"):
         if count is not None:
             raise DesignError(f"the design `{design}` has as many points as its values give; leave the number out")

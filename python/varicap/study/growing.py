@@ -22,12 +22,13 @@ import pyarrow as pa
 import varicap._core as _core
 from varicap._files import sha256
 from varicap.errors import InterruptedSweep
+from varicap.plugins import Extensions
 from varicap.results.manifest import host, software
 from varicap.results.study import STUDY_VERSION, Study
 from varicap.results.summary import Point, Tables
 from varicap.study.budget import Limits, check
 from varicap.study.store import Folder, unpack
-from varicap.study.work import Piece, Span, Task, execute, workers_on
+from varicap.study.work import NOTHING, Piece, Span, Task, described, execute, workers_on
 
 ABSENT = "–"
 """Stands for the value of a key that a point does not have, where tables want one for each key."""
@@ -47,6 +48,7 @@ class Growing:
         heard: Callable[[Tables], None],
         kept: Path | None,
         piece_s: float,
+        own: Extensions = NOTHING,
     ) -> None:
         self.base = base
         self.points = points
@@ -55,9 +57,10 @@ class Growing:
         self._text = base.to_json()
         self._template = _core.Template(self._text, base.name, base.base_dir, option="--vary")
         self._store, self._plan, self._workers, self._limits = store, plan, workers, limits
-        self._heard, self._kept, self._piece_s = heard, kept, piece_s
+        self._heard, self._kept, self._piece_s, self._own = heard, kept, piece_s, own
         self._busy_s, self._begin = 0.0, time.perf_counter()
         self._digests: dict[str, str] = dict(plan["traces"])
+        self._paths = dict(base.trace_files())
         self._exact: dict[int, bool] = {}
         self._take_up()
 
@@ -75,6 +78,7 @@ class Growing:
         scenario = self._template.at(point)
         check(self._limits, len(self.points), point, scenario, self._workers[1])
         for name, path in dict(scenario.trace_files()).items():
+            self._paths[name] = path
             if name not in self._digests:
                 self._digests[name] = sha256(path)
         self._exact[len(self.points)] = scenario.draws_nothing
@@ -120,7 +124,8 @@ class Growing:
     def _task(self, spans: tuple[Span, ...]) -> Task:
         points = tuple(self.points[span.point] for span in spans)
         seed = self._plan["seed"]
-        return Task(self._text, self.base.base_dir, seed, spans, points, tuple(self._digests.items()), self._limits)
+        digests = tuple(self._digests.items())
+        return Task(self._text, self.base.base_dir, seed, spans, points, digests, self._limits, own=self._own)
 
     def _keep(self, piece: Piece) -> None:
         self._store.keep(piece.name, piece.tables)
@@ -147,13 +152,14 @@ class Growing:
                 **self._plan,
                 "points": [dict(point) for point in filled],
                 "traces": self._digests,
+                "trace_files": self._store.copy_traces(self._paths),
                 **facts,
                 "exact": sorted(exact),
                 "busy_s": round(self._busy_s, 3),
                 "wall_s": round(time.perf_counter() - self._begin, 3),
             }
-            described = {"software": software(), "host": host()}
-            self._store.publish(study, lambda digests: {**manifest, "tables": digests, **described})
+            where = {"software": software(), "host": host()}
+            self._store.publish(study, lambda digests: {**manifest, "tables": digests, **where})
         return study
 
     def describe(self, answer: Mapping[str, Any]) -> None:
@@ -191,6 +197,7 @@ def growing(
     max_memory: str | None = None,
     max_time: str | None = None,
     piece_s: float = 1.0,
+    own: Extensions = NOTHING,
     notify: Callable[[str], None] = warnings.warn,
 ) -> Iterator[Growing]:
     """A study that is open for points; a `folder` takes up what is in it if it was `asked` the same.
@@ -203,6 +210,7 @@ def growing(
         "asked": dict(asked),
         "seed": seed,
         "traces": {name: sha256(path) for name, path in dict(base.trace_files()).items()},
+        **described(own),
     }
     limits = Limits(max_memory, max_time, uuid.uuid4().hex)
     with ExitStack() as stack:
@@ -214,6 +222,6 @@ def growing(
         if executor is not None:
             workers = executor, jobs or 1
         else:
-            workers = stack.enter_context(workers_on(on, jobs or (None if on else os.cpu_count())))
+            workers = stack.enter_context(workers_on(on, jobs or (None if on else 1 if own else os.cpu_count())))
         kept = None if folder is None else store.path
-        yield Growing(base, store, points, plan, workers, limits, heard, kept, piece_s)
+        yield Growing(base, store, points, plan, workers, limits, heard, kept, piece_s, own)

@@ -11,20 +11,21 @@ manifest.json        the same facts for readers, with versions, host and digests
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from varicap._folders import as_json, parsed
+from varicap.results.manifest import copy_traces
 from varicap.results.pieces import Pieces, reported
 from varicap.results.shapes import fault_of_schema
 from varicap.results.study import Study
 from varicap.results.summary import KINDS, Point, Tables
 from varicap.results.tables import parquet
 
-__all__ = ["Folder", "pack", "unpack"]
+__all__ = ["Folder", "in_order", "pack", "unpack"]
 
 _POINTS = "points.json"
 
@@ -61,7 +62,7 @@ class Folder(Pieces):
             else:
                 known |= runs
                 pieces.append(tables)
-        return {kind: _sorted([piece[kind] for piece in pieces]) for kind in KINDS}
+        return {kind: in_order([piece[kind] for piece in pieces]) for kind in KINDS}
 
     def keep(self, name: str, piece: bytes) -> None:
         """Keep a piece of finished runs: all of it or nothing."""
@@ -104,6 +105,11 @@ class Folder(Pieces):
         contents["manifest.json"] = as_json(facts(digests))
         with reported(self.path):
             self.folder.write_all(contents, lasting=True)
+
+    def copy_traces(self, traces: Mapping[str, Path]) -> dict[str, str]:
+        """Put the traces beside the manifest; returns where each of them is, for it."""
+        with reported(self.path):
+            return {name: each["file"] for name, each in copy_traces(list(traces.items()), self.folder).items()}
 
     def write_json(self, name: str, value: Any) -> None:
         """Write an object as JSON."""
@@ -196,7 +202,7 @@ def _fault_of_runs(rows: pa.Table) -> str:
     return ""
 
 
-def _sorted(tables: list[pa.Table]) -> pa.Table:
+def in_order(tables: list[pa.Table]) -> pa.Table:
     """Sort rows by point and replication; within a run they keep their order."""
     if not tables:
         return pa.table({"point": pa.array([], pa.int64()), "replication": pa.array([], pa.int64())})

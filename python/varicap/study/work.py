@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -20,6 +21,7 @@ from varicap import policies
 from varicap._files import sha256
 from varicap._printable import PrintableError
 from varicap.errors import NotApplicableError
+from varicap.plugins import Extensions
 from varicap.results.pieces import StudyError
 from varicap.results.summary import KINDS, Point, Tables
 from varicap.results.tables import arrow, plain
@@ -28,6 +30,19 @@ from varicap.study.store import pack
 
 if TYPE_CHECKING:
     from varicap.study.in_guests import Guests
+
+
+NOTHING = Extensions()
+
+
+def described(own: Extensions) -> dict[str, Any]:
+    """What is written in Python, for the plan of a study.
+
+    What no file defines may be another thing next time, and makes each study one of its own.
+    """
+    if not own:
+        return {}
+    return {"plugins": {name: origin or {"unknown": uuid.uuid4().hex} for name, origin in own.origins.items()}}
 
 
 class WorkersError(PrintableError):
@@ -58,6 +73,8 @@ class Task:
     limits: Limits = NO_LIMITS
     guests: "Guests | None" = None
     """The kernel that runs them; None is the simulator."""
+    own: Extensions = NOTHING
+    """What is written in Python."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,8 @@ def run(task: Task) -> Piece:
             seed=task.seed,
             budget=task.limits.budget(),
             policies=policies.supplied,
+            controls=task.own.controls or None,
+            queues=task.own.queues or None,
             progress=_go_on,
         )
     except _core.LimitError as error:

@@ -2,11 +2,12 @@
 
 >>> from varicap import templates
 >>> templates.names()
-['handover', 'lte', 'satellite', 'sharing', 'web', 'wifi']
+['control', 'handover', 'lte', 'satellite', 'sharing', 'web', 'wifi']
 >>> print(templates.text("web").splitlines()[1].split("#")[0].strip())
 name = "web"
 """
 
+import keyword
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,13 +26,17 @@ _STEP_S = 0.1
 """Traces are written in steps of this [s], so that their files stay small."""
 
 
+_FILES = {"control": ("{0}.toml", "{0}.py", "test_{0}.py")}
+"""Templates of several files in a folder of their own, by the names of their files; the first is the scenario."""
+
+
 class TemplateError(PrintableError, ValueError):
     """A template that does not exist, or files that stand where it would be written."""
 
 
 def names() -> list[str]:
     """The names of all templates."""
-    return sorted(path.stem for path in _HERE.glob("*.toml"))
+    return sorted([*(path.stem for path in _HERE.glob("*.toml")), *_FILES])
 
 
 def description(name: str) -> str:
@@ -43,6 +48,8 @@ def text(name: str) -> str:
     """The scenario of a template."""
     if name not in names():
         raise TemplateError(f"there is {unknown('template', name, names())}")
+    if name in _FILES:
+        return _several(name, name)[f"{name}.toml"]
     return (_HERE / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -60,17 +67,41 @@ def new(name: str, path: str | Path | None = None, *, force: bool = False) -> li
         raise TemplateError(f"{target}: templates are TOML with comments, which JSON cannot hold; choose NAME.toml")
     if trace is not None and _is_same(target, trace):
         raise TemplateError(f"{target}: the trace that the scenario needs is written there; choose another name")
+    several = _several(name, _module(target)) if name in _FILES else {}
     wanted = [target] if trace is None else [target, trace]
+    wanted += [target.parent / each for each in several if each != target.name]
     there = [str(each) for each in wanted if os.path.lexists(each)]
     if there and not force:
         raise TemplateError(f"{' and '.join(there)}: there is such a file already; it stays as it is without --force")
     with Folder(target.parent, make=True) as folder:
         contents = {} if trace is None else {trace.name: _trace_text(name).encode()}
         contents[target.name] = scenario.encode()
+        contents |= {each: found.encode() for each, found in several.items()}
         for each in contents:
             folder.remove_link(each)  # it is replaced, and not what it points to
         folder.write_all(contents)
     return wanted
+
+
+def _module(target: Path) -> str:
+    """The name of a control whose scenario is `target`: one that Python can import."""
+    if target.suffix != ".toml" or not target.stem.isidentifier() or keyword.iskeyword(target.stem):
+        raise TemplateError(
+            f"{target}: its name is that of a module of Python, too: letters, digits and _, as my_reno.toml"
+        )
+    return target.stem
+
+
+def _several(name: str, module: str) -> dict[str, str]:
+    """The files of a template with several, for a module of this name."""
+    known = {"MODULE": module, "CLASS": "".join(part.capitalize() for part in module.split("_"))}
+    found = {}
+    for file in _FILES[name]:
+        text = (_HERE / name / f"{file.format(name)}.txt").read_text(encoding="utf-8")
+        for word, meant in known.items():
+            text = text.replace(word, meant)
+        found[file.format(module)] = text
+    return found
 
 
 def trace_name(name: str) -> str | None:

@@ -10,6 +10,7 @@ pub(crate) mod validate;
 
 use std::sync::Arc;
 
+use varicap_net::capacity::{Files, ReadFile};
 use varicap_net::{CapacityParts, DelayParts, LinkParts, LossParts, NetError, QueueConfig};
 use varicap_tcp::{LARGEST_WINDOW, TcpConfig};
 use varicap_units::part::Part;
@@ -25,9 +26,6 @@ use crate::scenario::{FlowConfig, LinkConfig, Scenario};
 
 pub(crate) use validate::check;
 
-/// Opens a file that a scenario names; an error is its reason.
-pub type ReadFile<'a> = varicap_net::capacity::ReadFile<'a>;
-
 /// A full packet where no flow says what it is: Ethernet's [B].
 const PACKET: Bytes = Bytes::new(1500);
 /// Longest jitter that is chosen without being asked for.
@@ -36,26 +34,35 @@ const LONGEST_JITTER: Span = Span::from_millis(10);
 impl Scenario {
     /// The network that this scenario describes; traces that it names are read through `read_file`.
     pub fn resolve(&self, read_file: &mut ReadFile<'_>) -> Result<Network, ScenarioError> {
-        self.resolve_all(read_file).map_err(|error| self.source.locate(error))
+        self.resolve_from(&mut Files::of(read_file))
+    }
+
+    fn resolve_from(&self, files: &mut Files<'_>) -> Result<Network, ScenarioError> {
+        self.resolve_all(files).map_err(|error| self.source.locate(error))
     }
 
     /// One network for each flow group, which has it to itself, if this scenario isolates flows; else the one
     /// network. Links keep their names, so that every flow faces the same channel.
     pub fn networks(&self, read_file: &mut ReadFile<'_>) -> Result<Vec<Network>, ScenarioError> {
+        self.networks_from(&mut Files::of(read_file))
+    }
+
+    /// As `networks`, of files of which some may have been read already.
+    pub fn networks_from(&self, files: &mut Files<'_>) -> Result<Vec<Network>, ScenarioError> {
         if !self.isolate {
-            return Ok(vec![self.resolve(read_file)?]);
+            return Ok(vec![self.resolve_from(files)?]);
         }
         let alone = |(name, flow): (&String, &FlowConfig)| {
             let mut scenario = self.clone();
             scenario.flows = [(name.clone(), flow.clone())].into_iter().collect();
-            scenario.resolve(read_file)
+            scenario.resolve_from(files)
         };
         self.flows.iter().map(alone).collect()
     }
 
-    fn resolve_all(&self, read_file: &mut ReadFile<'_>) -> Result<Network, ScenarioError> {
+    fn resolve_all(&self, files: &mut Files<'_>) -> Result<Network, ScenarioError> {
         let layout = self.layout()?;
-        let delays = layout.links.iter().map(|link| resolve_delay(link, read_file));
+        let delays = layout.links.iter().map(|link| resolve_delay(link, files));
         let delays = delays.collect::<Result<Vec<DelayParts>, _>>()?;
         let groups: Vec<Group<'_>> = (self.flows.iter())
             .map(|(name, flow)| {
@@ -73,9 +80,9 @@ impl Scenario {
             .collect::<Result<_, ScenarioError>>()?;
         let mut links = Vec::with_capacity(layout.links.len());
         for (index, (link, delay)) in layout.links.iter().zip(&delays).enumerate() {
-            links.push(resolve_link(index, link, delay, &groups, read_file)?);
+            links.push(resolve_link(index, link, delay, &groups, files)?);
         }
-        let flows = groups.iter().map(|group| resolve_flow(self, group, &groups, &links, read_file));
+        let flows = groups.iter().map(|group| resolve_flow(self, group, &groups, &links, files));
         let mut flows = flows.collect::<Result<Vec<FlowSpec>, _>>()?;
         for (group, flow) in groups.iter().zip(&mut flows) {
             flow.abr = abr::resolve(&group.path, group.flow, flow, &mut links)?;
@@ -104,8 +111,8 @@ fn base_rtt(delays: &[DelayParts], flow: &FlowConfig, routes: &Routes) -> Span {
 }
 
 /// The delay of a link. A reverse link without one has the `delay` of the forward link, where its mistakes are found first.
-fn resolve_delay(link: &Placed<'_>, read_file: &mut ReadFile<'_>) -> Result<DelayParts, ScenarioError> {
-    let delay = DelayParts::from_config(&link.delay, read_file);
+fn resolve_delay(link: &Placed<'_>, files: &mut Files<'_>) -> Result<DelayParts, ScenarioError> {
+    let delay = DelayParts::read(&link.delay, files);
     let delay = delay.map_err(|error| of_link(link, error.within("delay")))?;
     Ok(match &link.handover {
         Some(handover) => handover.move_delay(delay),
@@ -118,12 +125,12 @@ fn resolve_link(
     link: &Placed<'_>,
     delay: &DelayParts,
     groups: &[Group<'_>],
-    read_file: &mut ReadFile<'_>,
+    files: &mut Files<'_>,
 ) -> Result<LinkSpec, ScenarioError> {
     let config = &link.config;
-    let capacity = CapacityParts::from_config(&config.capacity, read_file);
+    let capacity = CapacityParts::read(&config.capacity, files);
     let capacity = capacity.map_err(|error| of_link(link, error.within("capacity")))?;
-    let loss = LossParts::from_config(&config.loss, read_file);
+    let loss = LossParts::read(&config.loss, files);
     let loss = loss.map_err(|error| of_link(link, error.within("loss")))?;
     let (capacity, loss) = match &link.handover {
         Some(handover) => (handover.interrupt(capacity), handover.burst(loss)),
@@ -197,10 +204,10 @@ fn resolve_flow(
     group: &Group<'_>,
     groups: &[Group<'_>],
     links: &[LinkSpec],
-    read_file: &mut ReadFile<'_>,
+    files: &mut Files<'_>,
 ) -> Result<FlowSpec, ScenarioError> {
     let flow = group.flow;
-    policy::check_file(&group.path, flow, read_file)?;
+    policy::check_file(&group.path, flow, files)?;
     let endpoint = match (&flow.quic, &flow.endpoint) {
         (Some(quic), _) => Some(EndpointSpec::Quic(quic.clone())),
         (None, endpoint) => endpoint.as_ref().map(|endpoint| EndpointSpec::Named(endpoint.name.clone())),

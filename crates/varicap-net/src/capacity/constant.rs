@@ -3,7 +3,7 @@
 use varicap_units::part::Part;
 use varicap_units::{QuantityError, Rate, Stream, Time};
 
-use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile};
+use super::{CapacityPart, CapacityProcess, CapacitySegment, Files};
 use crate::error::NetError;
 
 /// A path that never changes.
@@ -20,7 +20,7 @@ impl CapacityPart for Rate {
     type Parts = Rate;
     type Path = Constant;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Rate, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Rate, NetError> {
         self.check()?;
         Ok(*self)
     }

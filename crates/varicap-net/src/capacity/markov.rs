@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{JsonSchema, Probability, Rate, Span, Stream, Time};
 
-use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates, mean_of};
+use super::{CapacityPart, CapacityProcess, CapacitySegment, Files, check_rates, mean_of};
 use crate::chain::HoldingChain;
 use crate::error::NetError;
 
@@ -41,7 +41,7 @@ impl CapacityPart for MarkovConfig {
     type Path = Markov;
     const IS_RANDOM: bool = true;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<MarkovParts>, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Arc<MarkovParts>, NetError> {
         Ok(Arc::new(MarkovParts::new(self)?))
     }
 

@@ -35,7 +35,7 @@ pub use steps::StepsConfig;
 pub use trace::{TraceConfig, read_rates};
 pub use trains::{LightConfig, LightParts, Trains};
 
-pub use crate::file::ReadFile;
+pub use crate::file::{Files, KeptFiles, ReadFile};
 pub use crate::offset::TraceOffset;
 pub use crate::timeline::{Steps, Timeline};
 
@@ -64,8 +64,8 @@ pub trait CapacityPart: Part {
     /// Whether the path is drawn at random, so that two links of the same configuration differ.
     const IS_RANDOM: bool = false;
 
-    /// Checks the configuration, and reads the files that it names through `read_file`.
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Self::Parts, NetError>;
+    /// Checks the configuration, and reads the files that it names through `files`.
+    fn read(&self, files: &mut Files<'_>) -> Result<Self::Parts, NetError>;
 
     /// Long-run mean rate [b/s]; see [`CapacityParts::mean_rate`].
     fn mean_rate(parts: &Self::Parts) -> Rate;
@@ -124,8 +124,13 @@ macro_rules! capacities {
                 config: &CapacityConfig,
                 read_file: &mut ReadFile<'_>,
             ) -> Result<CapacityParts, NetError> {
+                CapacityParts::read(config, &mut Files::of(read_file))
+            }
+
+            /// As `from_config`, of files of which some may have been read already.
+            pub fn read(config: &CapacityConfig, files: &mut Files<'_>) -> Result<CapacityParts, NetError> {
                 let parts = match config {
-                    $( CapacityConfig::$Variant(config) => config.read(read_file).map(CapacityParts::$Variant), )+
+                    $( CapacityConfig::$Variant(config) => config.read(files).map(CapacityParts::$Variant), )+
                 };
                 parts.map_err(|error| error.within(config.name()))
             }
@@ -247,11 +252,11 @@ macro_rules! residuals {
                 }
             }
 
-            /// Checks it and reads the files that it names through `read_file`. Keys of errors are relative to the
+            /// Checks it and reads the files that it names through `files`. Keys of errors are relative to the
             /// choice.
-            pub(crate) fn read(&self, read_file: &mut ReadFile<'_>) -> Result<CapacityParts, NetError> {
+            pub(crate) fn read(&self, files: &mut Files<'_>) -> Result<CapacityParts, NetError> {
                 let parts = match self {
-                    $( ResidualConfig::$Variant(config) => config.read(read_file).map(CapacityParts::$Variant), )+
+                    $( ResidualConfig::$Variant(config) => config.read(files).map(CapacityParts::$Variant), )+
                 };
                 parts.map_err(|error| error.within(self.name()))
             }

@@ -8,10 +8,9 @@ use varicap_units::part::{Checked, Part, require};
 use varicap_units::{Bytes, JsonSchema, Rate, Span, Stream, stream_name};
 
 use super::trains::{LATEST_MS, LightConfig, LightParts};
-use super::{CapacityPart, Constant, ReadFile, TraceOffset};
+use super::{CapacityPart, Constant, Files, TraceOffset};
 use crate::check::{Lines, read_digits, require_room, yes};
 use crate::error::NetError;
-use crate::file::read_named;
 use crate::handover::Outages;
 
 /// A trace of delivery opportunities: one non-decreasing integer a line, in ms.
@@ -61,14 +60,14 @@ impl CapacityPart for OpportunitiesConfig {
     /// As a path of rates, opportunities count with their mean.
     type Path = Constant;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<OpportunityParts, NetError> {
+    fn read(&self, files: &mut Files<'_>) -> Result<OpportunityParts, NetError> {
         self.check()?;
-        let trace = read_named(&self.file, read_file, |text| OpportunityTrace::parse(&self.file, text))?;
+        let trace =
+            files.read(&self.file, String::new(), |text| OpportunityTrace::parse(&self.file, text))?;
         self.offset.check_within(Some(trace.period()))?;
-        let light =
-            self.light.as_ref().map(|light| light.read(read_file).map_err(|error| error.within("light")));
+        let light = self.light.as_ref().map(|light| light.read(files).map_err(|error| error.within("light")));
         let OpportunitiesConfig { size, mahimahi, repeat, offset, .. } = *self;
-        let (trace, light) = (Arc::new(trace), light.transpose()?);
+        let light = light.transpose()?;
         Ok(OpportunityParts { trace, size, mahimahi, repeat, offset, light, outages: None })
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part, rate, require};
 use varicap_units::{Bytes, Frequency, JsonSchema, Rate, Span, Stream, Time};
 
-use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile};
+use super::{CapacityPart, CapacityProcess, CapacitySegment, Files};
 use crate::chain::{cumulative, draw, normalised};
 use crate::error::NetError;
 
@@ -50,7 +50,7 @@ impl CapacityPart for SessionsConfig {
     type Path = Sessions;
     const IS_RANDOM: bool = true;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<SessionsParts>, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Arc<SessionsParts>, NetError> {
         Ok(Arc::new(SessionsParts::new(self)?))
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part, require};
 use varicap_units::{JsonSchema, Probability, Rate, Span, Stream, Time};
 
-use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates, mean_of};
+use super::{CapacityPart, CapacityProcess, CapacitySegment, Files, check_rates, mean_of};
 use crate::chain::{Chain, check_states, cumulative, draw, falls_apart, stationary};
 use crate::check::transition_matrix;
 use crate::error::NetError;
@@ -44,7 +44,7 @@ impl CapacityPart for SlottedMarkovConfig {
     type Path = SlottedMarkov;
     const IS_RANDOM: bool = true;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<SlottedMarkovParts>, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Arc<SlottedMarkovParts>, NetError> {
         Ok(Arc::new(SlottedMarkovParts::new(self)?))
     }
 

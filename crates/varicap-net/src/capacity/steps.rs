@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{JsonSchema, Rate, Span, Stream, Time};
 
-use super::{CapacityPart, CapacityProcess, CapacitySegment, ReadFile, check_rates};
+use super::{CapacityPart, CapacityProcess, CapacitySegment, Files, check_rates};
 use crate::error::NetError;
 use crate::timeline::{Steps, Timeline, check_instants};
 
@@ -35,7 +35,7 @@ impl CapacityPart for StepsConfig {
     type Parts = Arc<Timeline>;
     type Path = Steps;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<Timeline>, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Arc<Timeline>, NetError> {
         Ok(Arc::new(Timeline::from_config(self)?))
     }
 

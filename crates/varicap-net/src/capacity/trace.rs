@@ -7,7 +7,7 @@ use varicap_logs::Quantity;
 use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Rate, Stream, stream_name};
 
-use super::{CapacityPart, ReadFile, Steps, Timeline, TraceOffset};
+use super::{CapacityPart, Files, Steps, Timeline, TraceOffset};
 use crate::check::yes;
 use crate::error::NetError;
 use crate::traced::{Traced, read_values, traced_config};
@@ -25,10 +25,10 @@ impl CapacityPart for TraceConfig {
     type Parts = Traced;
     type Path = Steps;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced, NetError> {
+    fn read(&self, files: &mut Files<'_>) -> Result<Traced, NetError> {
         self.check()?;
         let reading = (Quantity::Rate, &self.reading());
-        Traced::read(&self.file, reading, (self.offset, self.repeat), read_file, whole)
+        Traced::read(&self.file, reading, (self.offset, self.repeat), files, whole)
     }
 
     fn mean_rate(parts: &Traced) -> Rate {

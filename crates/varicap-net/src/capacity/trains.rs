@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part, bounded};
 use varicap_units::{JsonSchema, Span};
 
-use super::ReadFile;
+use super::Files;
 use crate::check::{Lines, read_digits, require_room};
 use crate::error::NetError;
-use crate::file::read_named;
 
 /// Latest instant of a trace: thirty years [ms].
 pub(super) const LATEST_MS: u64 = 1_000_000_000_000;
@@ -41,11 +40,11 @@ impl Part for LightConfig {
 }
 
 impl LightConfig {
-    /// Reads the file through `read_file`.
-    pub(super) fn read(&self, read_file: &mut ReadFile<'_>) -> Result<LightParts, NetError> {
+    /// Reads the file through `files`.
+    pub(super) fn read(&self, files: &mut Files<'_>) -> Result<LightParts, NetError> {
         self.check()?;
-        let trains = read_named(&self.file, read_file, |text| Trains::parse(&self.file, text))?;
-        Ok(LightParts { trains: Arc::new(trains), idle: self.idle })
+        let trains = files.read(&self.file, String::new(), |text| Trains::parse(&self.file, text))?;
+        Ok(LightParts { trains, idle: self.idle })
     }
 }
 

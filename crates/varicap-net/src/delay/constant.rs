@@ -3,7 +3,7 @@
 use varicap_units::part::Part;
 use varicap_units::{Span, Stream, Time};
 
-use super::{DelayPart, DelayProcess, DelaySegment, ReadFile};
+use super::{DelayPart, DelayProcess, DelaySegment, Files};
 use crate::error::NetError;
 
 /// A path that never changes.
@@ -20,7 +20,7 @@ impl DelayPart for Span {
     type Parts = Span;
     type Path = ConstantDelay;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Span, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Span, NetError> {
         self.check()?;
         Ok(*self)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Fault, Part};
 use varicap_units::{JsonSchema, Probability, Span, Stream, Time};
 
-use super::{DelayPart, DelayProcess, DelaySegment, ReadFile, check_delays};
+use super::{DelayPart, DelayProcess, DelaySegment, Files, check_delays};
 use crate::chain::HoldingChain;
 use crate::error::NetError;
 
@@ -40,7 +40,7 @@ impl DelayPart for MarkovDelayConfig {
     type Parts = Arc<MarkovDelayParts>;
     type Path = MarkovDelay;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<MarkovDelayParts>, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Arc<MarkovDelayParts>, NetError> {
         Ok(Arc::new(MarkovDelayParts::new(self)?))
     }
 

@@ -22,7 +22,7 @@ use varicap_units::part::{self, Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, Streams, Time, choice, stream_name};
 
 use crate::error::NetError;
-use crate::file::ReadFile;
+use crate::file::{Files, ReadFile};
 use crate::handover::{HandedOver, Jumping};
 
 pub use constant::ConstantDelay;
@@ -56,8 +56,8 @@ pub trait DelayPart: Part {
     /// The path of one run.
     type Path: DelayProcess;
 
-    /// Checks the configuration, and reads the files that it names through `read_file`.
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Self::Parts, NetError>;
+    /// Checks the configuration, and reads the files that it names through `files`.
+    fn read(&self, files: &mut Files<'_>) -> Result<Self::Parts, NetError>;
 
     /// Long-run mean in time; see [`DelayParts::mean`].
     fn mean(parts: &Self::Parts) -> Span;
@@ -117,8 +117,13 @@ macro_rules! delays {
                 config: &DelayConfig,
                 read_file: &mut ReadFile<'_>,
             ) -> Result<DelayParts, NetError> {
+                DelayParts::read(config, &mut Files::of(read_file))
+            }
+
+            /// As `from_config`, of files of which some may have been read already.
+            pub fn read(config: &DelayConfig, files: &mut Files<'_>) -> Result<DelayParts, NetError> {
                 let parts = match config {
-                    $( DelayConfig::$Variant(config) => config.read(read_file).map(DelayParts::$Variant), )+
+                    $( DelayConfig::$Variant(config) => config.read(files).map(DelayParts::$Variant), )+
                 };
                 parts.map_err(|error| error.within(config.name()))
             }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part, require};
 use varicap_units::{JsonSchema, Probability, Span, Stream, Time};
 
-use super::{DelayPart, DelayProcess, DelaySegment, ReadFile};
+use super::{DelayPart, DelayProcess, DelaySegment, Files};
 use crate::error::NetError;
 use crate::netem::{CRandom, Chance, DistTable, Distribution, percent};
 
@@ -84,9 +84,9 @@ impl DelayPart for NetemDelayConfig {
     type Parts = Arc<NetemDelayParts>;
     type Path = NetemDelay;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Arc<NetemDelayParts>, NetError> {
+    fn read(&self, files: &mut Files<'_>) -> Result<Arc<NetemDelayParts>, NetError> {
         self.check()?;
-        let table = DistTable::read(&self.distribution, read_file);
+        let table = DistTable::read(&self.distribution, files);
         let table = table.map_err(|error| error.within("distribution"))?;
         let [mu, sigma] = [self.delay, self.jitter].map(|span| span.as_nanos() as i64);
         Ok(Arc::new(NetemDelayParts { config: self.clone(), table, mu, sigma }))

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, Time};
 
-use super::{DelayPart, DelayProcess, DelaySegment, ReadFile, check_delays, mean_of};
+use super::{DelayPart, DelayProcess, DelaySegment, Files, check_delays, mean_of};
 use crate::error::NetError;
 use crate::timeline::{Steps, Timeline, check_instants};
 
@@ -34,7 +34,7 @@ impl DelayPart for StepsDelayConfig {
     type Parts = Arc<Timeline<Span>>;
     type Path = Steps<Span>;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<Timeline<Span>>, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Arc<Timeline<Span>>, NetError> {
         self.check()?;
         Ok(Arc::new(Timeline::new(self.at.clone(), self.delays.clone(), self.period, true)))
     }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     fn read(config: &StepsDelayConfig) -> Result<Arc<Timeline<Span>>, NetError> {
-        config.read(&mut |_| Err("no files".to_owned()))
+        config.read(&mut Files::of(&mut |_| Err("no files".to_owned())))
     }
 
     #[test]

@@ -7,7 +7,7 @@ use varicap_logs::Quantity;
 use varicap_units::part::{Checked, Part};
 use varicap_units::{JsonSchema, Span, Stream, stream_name};
 
-use super::{DelayPart, ReadFile, mean_of};
+use super::{DelayPart, Files, mean_of};
 use crate::check::yes;
 use crate::error::NetError;
 use crate::offset::TraceOffset;
@@ -25,10 +25,10 @@ impl DelayPart for TraceDelayConfig {
     type Parts = Traced<Span>;
     type Path = Steps<Span>;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Traced<Span>, NetError> {
+    fn read(&self, files: &mut Files<'_>) -> Result<Traced<Span>, NetError> {
         self.check()?;
         let reading = (Quantity::Delay, &self.reading());
-        Traced::read(&self.file, reading, (self.offset, self.repeat), read_file, Span::from_secs_f64)
+        Traced::read(&self.file, reading, (self.offset, self.repeat), files, Span::from_secs_f64)
     }
 
     fn mean(parts: &Traced<Span>) -> Span {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Part, require};
 use varicap_units::{JsonSchema, Span, Stream, Time};
 
-use super::{DelayPart, DelayProcess, DelaySegment, ReadFile};
+use super::{DelayPart, DelayProcess, DelaySegment, Files};
 use crate::error::NetError;
 
 /// A wait for collisions, and how many there are in the mean.
@@ -72,7 +72,7 @@ impl DelayPart for WifiDelayConfig {
     type Parts = Arc<WifiDelayParts>;
     type Path = WifiDelay;
 
-    fn read(&self, _: &mut ReadFile<'_>) -> Result<Arc<WifiDelayParts>, NetError> {
+    fn read(&self, _: &mut Files<'_>) -> Result<Arc<WifiDelayParts>, NetError> {
         self.check()?;
         let [short, long] = [SHORT_MEAN, LONG_MEAN].map(Poisson::new);
         Ok(Arc::new(WifiDelayParts { config: *self, short, long }))

@@ -10,7 +10,7 @@ use varicap_units::{JsonSchema, choice};
 
 use crate::check::Lines;
 use crate::error::NetError;
-use crate::file::{ReadFile, read_named};
+use crate::file::Files;
 
 /// Units of a table in a jitter. Source: Linux `NETEM_DIST_SCALE`.
 const SCALE: i64 = 8192;
@@ -43,17 +43,17 @@ choice!(Distribution);
 pub struct DistTable(Option<Arc<[i16]>>);
 
 impl DistTable {
-    /// The table of `distribution`, read through `read_file` if it is one of a file.
-    pub fn read(distribution: &Distribution, read_file: &mut ReadFile<'_>) -> Result<DistTable, NetError> {
+    /// The table of `distribution`, read through `files` if it is one of a file.
+    pub fn read(distribution: &Distribution, files: &mut Files<'_>) -> Result<DistTable, NetError> {
         Ok(DistTable(match distribution {
             Distribution::Uniform => None,
             Distribution::Normal => Some(normal().map(clamped).collect()),
             Distribution::Pareto => Some((0..SIZE).map(|place| clamped(pareto(4 * place))).collect()),
             Distribution::Paretonormal => Some(paretonormal()),
-            Distribution::Table(file) => Some(
-                read_named(file, read_file, |text| parse(file, Lines::new(file, text)))
-                    .map_err(|error| error.within("table"))?,
-            ),
+            Distribution::Table(file) => {
+                let table = files.read(file, String::new(), |text| parse(file, Lines::new(file, text)));
+                Some(Arc::clone(&*table.map_err(|error| error.within("table"))?))
+            }
         }))
     }
 
@@ -160,7 +160,8 @@ mod tests {
     use super::*;
 
     fn table(distribution: &Distribution) -> Arc<[i16]> {
-        let read = DistTable::read(distribution, &mut |_| Err("no files".to_owned())).unwrap();
+        let read =
+            DistTable::read(distribution, &mut Files::of(&mut |_| Err("no files".to_owned()))).unwrap();
         read.0.unwrap()
     }
 
@@ -206,7 +207,7 @@ mod tests {
     fn a_file_is_read_as_tc_reads_it() {
         let read = |text: &'static str| {
             let distribution = Distribution::Table("d.dist".to_owned());
-            DistTable::read(&distribution, &mut |_| Ok(Box::new(text.as_bytes())))
+            DistTable::read(&distribution, &mut Files::of(&mut |_| Ok(Box::new(text.as_bytes()))))
         };
         assert_eq!(*read("# seen\n -8192 0\n8192\n").unwrap().0.unwrap(), [-8192, 0, 8192]);
         let refusal = |text| read(text).unwrap_err().to_string();

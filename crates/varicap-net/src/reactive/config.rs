@@ -8,7 +8,7 @@ use varicap_units::{JsonSchema, Probability, Rate, Span, Stream};
 
 use super::ReactiveParts;
 use super::control::{ReactiveControlConfig, check_weight, weight};
-use crate::capacity::{Capacity, CapacityPart, ReadFile, ResidualConfig};
+use crate::capacity::{Capacity, CapacityPart, Files, ResidualConfig};
 use crate::check::yes;
 use crate::error::NetError;
 
@@ -114,9 +114,9 @@ impl CapacityPart for LoadReactiveConfig {
     /// As a path of rates, what a controller sets counts with its residual, the most that it can be.
     type Path = Box<Capacity>;
 
-    fn read(&self, read_file: &mut ReadFile<'_>) -> Result<Arc<ReactiveParts>, NetError> {
+    fn read(&self, files: &mut Files<'_>) -> Result<Arc<ReactiveParts>, NetError> {
         self.check()?;
-        let residual = self.residual.read(read_file).map_err(|error| error.within("residual"))?;
+        let residual = self.residual.read(files).map_err(|error| error.within("residual"))?;
         Ok(Arc::new(ReactiveParts { config: self.clone(), residual }))
     }
 

@@ -102,7 +102,7 @@ pub enum Validation {
     /// After an idle RTO it is the initial window. Source: RFC 5681 §4.1.
     #[default]
     Restart,
-    /// It is halved for each idle RTO, down to the initial window, and falls half the way to what was used if it was not
-    /// used up for an RTO; ssthresh remains at three quarters of it. Source: RFC 2861; Linux.
+    /// It is halved for each idle RTO, down to the initial window, and falls half the way to what was used if for an RTO it was not
+    /// used up, nor new data acknowledged; ssthresh remains at three quarters of it. Source: RFC 2861; Linux.
     Decay,
 }

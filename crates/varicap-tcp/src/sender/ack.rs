@@ -55,7 +55,7 @@ impl Sender {
             return self.on_unexpected(now, segment);
         }
         let in_flight = self.space.flight();
-        self.take_new_data(segment);
+        self.take_new_data(now, segment);
         let mut last = None;
         if self.recovery.tracks() {
             last = self.recovery.on_expected(now, &self.space);
@@ -80,13 +80,14 @@ impl Sender {
 
     /// SND.UNA and the window move.
     #[inline]
-    fn take_new_data(&mut self, segment: &Segment) {
+    fn take_new_data(&mut self, now: Time, segment: &Segment) {
         self.space.una = segment.ack;
         // After going back, the receiver may have had more than what was resent.
         self.space.nxt = self.space.nxt.max(segment.ack);
         self.offer.on_new_data(segment);
         self.expiries = 0;
         self.release.refill();
+        self.usage.on_new_data(now);
         self.pending = TimerKind::Retransmit;
     }
 
@@ -216,7 +217,7 @@ impl Sender {
     /// SND.UNA and the windows move; the RTT sample where no record says when each segment left.
     fn advance(&mut self, now: Time, segment: &Segment, before: &Before) -> Option<Span> {
         if before.is_new {
-            self.take_new_data(segment);
+            self.take_new_data(now, segment);
             if !self.recovery.tracks() {
                 return self.sampling.on_ack(now, segment, before.una, self.space.max);
             }

@@ -27,9 +27,10 @@ pub(super) struct Usage {
     until: u64,
     /// Segments that had been sent when it was looked at last.
     sent: u64,
-    /// Most that was outstanding since the window was last used up [B], and when that was.
+    /// Most that was outstanding since the window was last used up [B].
     used: u64,
-    used_up: Time,
+    /// When the window was last used up, or new data acknowledged. Linux: `snd_cwnd_stamp`.
+    snd_cwnd_stamp: Time,
     /// Acknowledgements open the window up to what this allows. In a box, since few have it.
     pub(super) max_fs: Option<Box<MaxFs>>,
 }
@@ -60,10 +61,17 @@ impl Usage {
             until: 0,
             sent: 0,
             used: 0,
-            used_up: now,
+            snd_cwnd_stamp: now,
             max_fs: (config.grow_when == GrowWhen::MaxFs && !wants.own_window)
                 .then(|| Box::new(MaxFs { most: initial_window, cwnd: initial_window })),
         }
+    }
+
+    /// New data is acknowledged: a window through which data flows does not decay. RFC 2861 has no such rule.
+    /// Source: Linux `tcp_cong_avoid`, and `tcp_end_cwnd_reduction` where the window falls meanwhile.
+    #[inline]
+    pub(super) fn on_new_data(&mut self, now: Time) {
+        self.snd_cwnd_stamp = now;
     }
 }
 
@@ -130,7 +138,7 @@ impl Sender {
         if is_full {
             let usage = &mut self.usage;
             (usage.is_full, usage.until, usage.sent) = (true, self.space.nxt, self.counters.sent_packets);
-            (usage.used, usage.used_up) = (0, self.release.last_sent_at());
+            (usage.used, usage.snd_cwnd_stamp) = (0, self.release.last_sent_at());
         } else {
             self.note_room();
         }
@@ -158,24 +166,25 @@ impl Sender {
             (usage.is_full, usage.most, usage.until) = (false, flight, self.space.nxt);
         }
         if usage.is_full || self.is_mostly_used() {
-            (self.usage.used, self.usage.used_up) = (0, now);
+            (self.usage.used, self.usage.snd_cwnd_stamp) = (0, now);
             return;
         }
         self.usage.used = self.usage.used.max(flight);
-        let unused = now.since(self.usage.used_up);
+        let unused = now.since(self.usage.snd_cwnd_stamp);
         if self.usage.decays && unused >= self.sampling.rtt.least_rto() {
             self.decay_if_unused(now, unused);
         }
     }
 
-    /// The window was not used up for `unused`. If that is an RTO, it falls half the way to what was used.
+    /// The window was not used up, nor new data acknowledged, for `unused`. If that is an RTO, it falls half the way to what was
+    /// used. Source: Linux `tcp_cwnd_application_limited`.
     #[cold]
     #[inline(never)]
     fn decay_if_unused(&mut self, now: Time, unused: Span) {
         if unused < self.sampling.rtt.rto() {
             return;
         }
-        self.usage.used_up = now;
+        self.usage.snd_cwnd_stamp = now;
         if self.recovery.state() == State::Open {
             let used = std::mem::take(&mut self.usage.used).max(self.initial_window);
             let cwnd = self.window.cwnd();
@@ -195,7 +204,7 @@ impl Sender {
             idle = idle.saturating_sub(rto);
             cwnd = (cwnd / 2 / self.space.mss * self.space.mss).max(restart);
         }
-        (self.usage.used, self.usage.used_up) = (0, now);
+        (self.usage.used, self.usage.snd_cwnd_stamp) = (0, now);
         self.window.change(|control| control.on_unused(Bytes::new(cwnd)));
     }
 }

@@ -6,6 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from varicap.cli.what_if import of_design as what_if
 from varicap.design import QUESTIONS
 
 _OF_A_FILE = "scenario"
@@ -31,4 +32,5 @@ design = typer.Typer(
 )
 for question in QUESTIONS:
     design.add_typer(import_module(f"varicap.cli.design.{question}").commands)
+design.add_typer(what_if)
 commands.add_typer(design, name="design")

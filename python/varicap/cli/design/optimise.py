@@ -1,6 +1,7 @@
 """`varicap design FILE --vary …`."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +21,16 @@ from varicap.terminal import (
     MaxMemory,
     MaxTimeOfRun,
     On,
+    Plugins,
     Quiet,
     SetValue,
+    brought,
     check_folder,
     draw,
     echo,
     fail,
     folder_name,
+    in_own_folder,
     overrides,
     print_tables,
     progress_bar,
@@ -79,6 +83,7 @@ def scenario(
     seed: BaseSeed = None,
     models: Annotated[bool, typer.Option(help="Whether analyses say where to begin, if they apply.")] = True,
     set_: SetValue = None,
+    plugin: Plugins = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -112,7 +117,8 @@ def scenario(
     time_s = quantity("'--time'", units.seconds, time, None)
     try:
         with study_errors(), progress_bar(f"design {base.name}", quiet) as progress:
-            found = optimise(
+            ask = partial(
+                optimise,
                 base,
                 _varied(vary or []),
                 minimise=minimise or (),
@@ -123,6 +129,7 @@ def scenario(
                 seeds=seeds,
                 seed=seed,
                 models=models,
+                **brought(plugin),
                 folder=folder,
                 on=on,
                 jobs=jobs,
@@ -131,6 +138,7 @@ def scenario(
                 progress=progress,
                 notify=say,
             )
+            found = in_own_folder(folder, ask, is_chosen=output is not None)
     except study.DesignError as error:
         fail(str(error), USAGE)
     tell = say_nothing if quiet else say

@@ -11,7 +11,7 @@ import varicap._core as _core
 from varicap import units
 from varicap._names import unknown
 from varicap.design.optimise.space import Space
-from varicap.results.summary import KINDS, Tables, chances_of, items_of
+from varicap.results.summary import KINDS, Tables, chances_of, items_of, range_of
 from varicap.statistics import Bounds
 from varicap.study.axes import DesignError
 
@@ -260,8 +260,15 @@ def _bound(column: Column, text: str, demand: str) -> float:
             bound = read(words) * scale
         elif column.unit == "1" and words.endswith("%"):
             bound = float(words.removesuffix("%")) / 100
+        elif column.unit == "1" and range_of(column.measure) == "share":
+            bound = float(words)
+            if math.isfinite(bound):
+                meant = bound if bound > 1 else 100 * bound
+                raise DesignError(f"`{demand}`: {column.measure} is a share: did you mean {meant:g} %?")
         else:
             bound = float(words.removesuffix(column.unit) if column.unit != "1" else words)
+    except DesignError:
+        raise
     except ValueError as error:
         why = str(error) if column.unit in _READ else f"`{words}` is not a number of [{column.unit}]"
         raise DesignError(f"`{demand}`: {why}") from None

@@ -43,6 +43,16 @@ class Tried:
         }
 
 
+@dataclass(frozen=True)
+class Without:
+    """The scenario without the table that was designed."""
+
+    path: str
+    """Of the table."""
+    runs: int
+    columns: Mapping[str, Interval]
+
+
 @dataclass(frozen=True, repr=False)
 class Found:
     """The answer to a question of design, and what it rests on."""
@@ -65,6 +75,8 @@ class Found:
     """All points, in the order in which they were tried."""
     refused: int
     """Points that are no valid scenarios."""
+    refused_because: tuple[str, ...]
+    """Why, each reason once."""
     runs: int
     """Runs that the answer took."""
     budget: int
@@ -72,6 +84,8 @@ class Found:
     """Why the search ended."""
     study: Study = field(compare=False)
     """All runs."""
+    without: "Without | None" = None
+    """What there is without what was designed, if the scenario can do without."""
     sentence: str = ""
     """The answer in words, in a few lines."""
 
@@ -98,6 +112,14 @@ class Found:
             "front": [one.to_dict() for one in self.front],
             "tried": [one.to_dict() for one in self.tried],
             "refused": self.refused,
+            "refused_because": list(self.refused_because),
+            "without": None
+            if self.without is None
+            else {
+                "path": self.without.path,
+                "runs": self.without.runs,
+                "columns": {name: value.to_dict() for name, value in self.without.columns.items()},
+            },
             "runs": self.runs,
             "budget": self.budget,
             "stopped": self.stopped,

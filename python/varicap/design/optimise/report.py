@@ -44,6 +44,7 @@ def _lines(found: Found) -> Iterator[str]:
         if found.confirmed == "misses":
             yield "the other runs miss the demands: the runs that chose it flattered it"
         yield from _edge(found, found.best)
+        yield from _end_of_range(found, found.best)
     elif found.nearest is not None:
         near = found.nearest
         said = f"{values(found, near)}, with {_measured(found, near.columns)} in {near.runs} runs"
@@ -51,9 +52,18 @@ def _lines(found: Found) -> Iterator[str]:
             yield f"verdict: nothing within the ranges meets the demands; nearest: {said}"
         else:
             yield f"verdict: undecided; it may be {said}: more replications or a larger budget would tell"
+    if found.without is not None:
+        measured = _measured(found, found.without.columns, asked=False)
+        yield f"without `{found.without.path}`: {measured}, in {found.without.runs} runs"
     yield from _analysis(found)
-    refused = f", {found.refused} more are no valid scenarios" if found.refused else ""
+    refused = (
+        f", {found.refused} more {'is no valid scenario' if found.refused == 1 else 'are no valid scenarios'}"
+        if found.refused
+        else ""
+    )
     yield f"{found.runs} of {found.budget} runs, {len(found.tried)} points{refused}; {_WHY[found.stopped]}"
+    for reason in found.refused_because[:1]:
+        yield f"refused: {reason}"
 
 
 def _of_front(found: Found) -> Iterator[str]:
@@ -83,6 +93,19 @@ def _edge(found: Found, best: Tried) -> Iterator[str]:
         yield f"{named} may do, which {unsure[0].runs} runs leave undecided"
 
 
+def _end_of_range(found: Found, best: Tried) -> Iterator[str]:
+    """Which keys of the answer are at an end of what was asked: beyond it nothing was tried."""
+    paths = [variable.path for variable in found.space.variables]
+    for variable in found.space.variables:
+        value = dict(best.point).get(variable.path)
+        if variable.range is None or value is None:
+            continue
+        for share, end, beyond in ((0.0, "low", "smaller"), (1.0, "high", "larger")):
+            if value == variable.text(share):
+                name = short(variable.path, paths)
+                yield f"{name} = {value} is the {end} end of the range that was asked: {beyond} values were not tried"
+
+
 def _analysis(found: Found) -> Iterator[str]:
     shown = found.best or found.nearest
     if shown is not None and shown.by_model is not None:
@@ -102,12 +125,12 @@ def _runs(found: Found) -> int:
     return next((value.samples or 0 for value in found.again.values()), 0)
 
 
-def _measured(found: Found, columns: Mapping[str, Interval]) -> str:
+def _measured(found: Found, columns: Mapping[str, Interval], *, asked: bool = True) -> str:
     demanded = {one.of.text: one.text for one in found.demands.constraints}
     each = []
     for name, value in columns.items():
-        asked = f" (asked: {demanded[name]})" if name in demanded else ""
-        each.append(f"{_named(found, name)} {_cell(found, name, value)}{_unit(found, name)}{asked}")
+        bound = f" (asked: {demanded[name]})" if asked and name in demanded else ""
+        each.append(f"{_named(found, name)} {_cell(found, name, value)}{_unit(found, name)}{bound}")
     return ", ".join(each)
 
 

@@ -97,6 +97,7 @@ class Search:
     found: dict[Point, Candidate] = field(default_factory=dict)
     refused: dict[Point, _core.ScenarioError] = field(default_factory=dict)
     """Points that are no scenarios, such as a lower threshold above the upper one."""
+    _refused_at: set[Place] = field(default_factory=set)
     stopped: Stopped = "converged"
     _made: dict[int, int] = field(default_factory=dict)
     """Replications by candidate that count as spent."""
@@ -197,6 +198,7 @@ class Search:
                 number = self.runs.add(point)
             except _core.ScenarioError as error:
                 self.refused[point] = error
+                self._refused_at.add(at)
                 continue
             self.found[point] = Candidate(number, at, point, is_exact=self.runs.is_exact(number))
             new.append(self.found[point])
@@ -270,17 +272,22 @@ class Search:
         if not self.found:
             return
         while True:
-            order = sorted(self.candidates, key=lambda one: one.place)
-            good = self.standing.front(order) if several else [self.best]
-            halves = [half for one in good or [self.best] for half in self._halves(order, order.index(one))]
-            if not self.try_(halves):
+            good = self.standing.front(self.candidates) if several else [self.best]
+            halves = [half for one in good or [self.best] for half in self._halves(one)]
+            refused = len(self.refused)
+            if not self.try_(halves) and len(self.refused) == refused:
                 return
 
-    def _halves(self, order: Sequence[Candidate], at: int) -> list[Place]:
-        """The middles of the gaps on both sides of a candidate, where something lies between."""
+    def _halves(self, one: Candidate) -> list[Place]:
+        """The middles of the gaps on both sides of a candidate, where something lies between.
+
+        What was refused bounds a gap as well: what is allowed may reach nearly there.
+        """
+        order = sorted({*(each.place for each in self.candidates), *self._refused_at})
+        at = order.index(one.place)
         variable = self.space.variables[0]
         objective = self.standing.demands.objectives[0]
-        met = self.standing.verdict(order[at]) == "meets"
+        met = self.standing.verdict(one) == "meets"
         sides: tuple[int, ...] = (-1, 1)
         if len(self.standing.demands.objectives) == 1 and isinstance(objective.of, int) and met:
             # What is larger, or smaller, is worse for certain.
@@ -289,7 +296,7 @@ class Search:
         for side in sides:
             if not 0 <= at + side < len(order):
                 continue
-            here, there = order[at].place[0], order[at + side].place[0]
+            here, there = order[at][0], order[at + side][0]
             middle = variable.snapped((here + there) / 2)
             if not variable.numeric.whole and abs(here - there) <= 2 * _APART:
                 continue

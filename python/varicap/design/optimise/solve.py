@@ -3,6 +3,7 @@
 The search is `varicap.design.optimise.search`; here its runs are made, kept and judged.
 """
 
+import json
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import varicap._core as _core
+from varicap import plugins
 from varicap.design.optimise.analysis import answer, begin
 from varicap.design.optimise.candidates import FIRST, Candidate, Standing, intervals_of
 from varicap.design.optimise.demands import Column, Demands, check_names, values
@@ -21,8 +23,10 @@ from varicap.design.optimise.found import Found, Tried
 from varicap.design.optimise.report import evidence, sentence
 from varicap.design.optimise.search import Rules, Search
 from varicap.design.optimise.space import Space
+from varicap.design.optimise.without import without
 from varicap.engines.limits import MAX_MEMORY, MAX_TIME
 from varicap.engines.scenarios import AnyScenario, load
+from varicap.plugins import Make
 from varicap.results.study import Study
 from varicap.results.summary import Point, Tables
 from varicap.statistics import Interval, Progress, Verdict, together
@@ -47,6 +51,8 @@ def optimise(
     seed: int | None = None,
     models: bool = True,
     overrides: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    controls: Mapping[str, Make] | None = None,
+    queues: Mapping[str, Make] | None = None,
     folder: str | Path | None = None,
     on: str | None = None,
     executor: Executor | None = None,
@@ -87,6 +93,8 @@ def optimise(
         A study's folder: what was asked before in it goes on, and no run is repeated.
     overrides
         Values of other keys by their dotted path, as text.
+    controls, queues
+        What is written in Python, by name, as in `varicap.sweep`.
     on, executor, jobs, piece_s, max_memory, max_time
         Where runs are made, and what they may take, as in `varicap.sweep`.
     progress, notify
@@ -116,6 +124,8 @@ def optimise(
     check_names(base, demands.columns)
     standing = Standing(space, demands, min(FIRST, seeds))
     base_seed = base.seed if seed is None else seed
+    values_of = [(path, each if isinstance(each, str) else ", ".join(each)) for path, each in vary.items()]
+    own = plugins.used(json.loads(base.to_json()), controls, queues, values_of)
     asked = {
         "vary": {path: vary[path] if isinstance(vary[path], str) else list(vary[path]) for path in vary},
         "minimise": [one.text for one in demands.objectives if one.sense == "minimise"],
@@ -144,6 +154,7 @@ def optimise(
             max_memory=max_memory,
             max_time=max_time,
             piece_s=piece_s,
+            own=own,
             notify=notify,
         ) as study,
     ):
@@ -155,7 +166,10 @@ def optimise(
             raise DesignError(str(error)) from None
         if not search.found:
             _nothing(search)
-        return _answer(base, search, study, models and bool(first))
+        found, order = _answer(base, search, study, models and bool(first))
+        limits = {"max_memory": max_memory, "max_time": max_time}
+        compared = without(base, space, demands.columns, seeds, base_seed, own, **limits)
+        return _published(replace(found, without=compared), order, study)
 
 
 def _several(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -213,7 +227,16 @@ class _Made:
         return self._samples.by_point.get(number, {})
 
 
-def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool) -> Found:
+def _published(result: Found, order: Sequence[int], study: Growing) -> Found:
+    """The answer in words, and all of it in the study's folder, if it has one."""
+    result = replace(result, sentence=sentence(result))
+    published = study.publish(order, {"design": evidence(result)})
+    if published.folder is not None:
+        study.describe(result.to_dict())
+    return replace(result, study=published)
+
+
+def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool) -> tuple[Found, list[int]]:
     standing, demands = search.standing, search.standing.demands
     several = len(demands.objectives) > 1
     chosen = standing.front(search.candidates) if several else []
@@ -255,16 +278,18 @@ def _answer(base: _core.Scenario, search: Search, study: Growing, modelled: bool
         tuple(tried(one) for one in chosen),
         tuple(tried(one) for one in search.candidates),
         len(search.refused),
+        tuple(dict.fromkeys(_reason(error) for error in search.refused.values())),
         search.spent,
         search.rules.budget,
         search.stopped,
         Study(base.name, (), {}, None),
     )
-    result = replace(result, sentence=sentence(result))
-    published = study.publish([one.number for one in order], {"design": evidence(result)})
-    if published.folder is not None:
-        study.describe(result.to_dict())
-    return replace(result, study=published)
+    return result, [one.number for one in order]
+
+
+def _reason(error: _core.ScenarioError) -> str:
+    """Why a point is no scenario, in a line, without the numbers that differ from point to point."""
+    return str(error).partition("\n")[0]
 
 
 def _confirmed(search: Search) -> tuple[Candidate | None, list[tuple[float, ...]]]:

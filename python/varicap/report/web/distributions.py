@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from varicap import units
+from varicap.report.rows import where
 from varicap.report.table import bottlenecks
 from varicap.report.transfers import completion_ms
 from varicap.report.web.charts import SPREAD, Array, Chart, Column, listed, spread
@@ -59,10 +60,10 @@ def _round_trips(source: Source, warmup_s: float) -> Iterator[Chart]:
     rows = source.flow_series
     if rows.num_rows == 0:
         return
-    rows = rows.filter(pc.greater(rows["time_s"], warmup_s))
+    rows = rows.select(["time_s", "flow", "srtt_s"]).filter(pc.greater(rows["time_s"], warmup_s))
     found = {}
     for flow in pc.unique(rows["flow"]).to_pylist()[:MOST_FLOWS]:
-        values = np.asarray(rows.filter(pc.equal(rows["flow"], flow))["srtt_s"].to_numpy(), np.float64) * 1e3
+        values = np.asarray(where(rows, "flow", flow)["srtt_s"].to_numpy(), np.float64) * 1e3
         if np.isfinite(values).any():
             found[str(flow)] = values[np.isfinite(values)]
     if found:
@@ -81,15 +82,14 @@ def _queues(source: Source, warmup_s: float) -> Iterator[Chart]:
     rows = source.link_series
     if rows.num_rows == 0 or source.summary is None:
         return
+    rows = rows.select(["time_s", "link", "flow", "backlog_packets"])
     rows = rows.filter(pc.greater(rows["time_s"], warmup_s))
     found = {}
     for link in bottlenecks(source.summary):
-        own = pc.equal(rows["link"], link["name"])
+        own = where(rows, "link", link["name"])
         if link.get("flow"):
-            own = pc.and_(own, pc.equal(rows["flow"], link["flow"]))
-        found[str(link.get("flow") or link["name"])] = np.asarray(
-            rows.filter(own)["backlog_packets"].to_numpy(), np.float64
-        )
+            own = where(own, "flow", link["flow"])
+        found[str(link.get("flow") or link["name"])] = np.asarray(own["backlog_packets"].to_numpy(), np.float64)
     note = "Packets that wait, at the instants of the time series; all recorded runs, after the warm-up."
     # The queue of a link that flows share has no flow's colour.
     own = {str(link["flow"]) for link in bottlenecks(source.summary) if link.get("flow")}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from varicap import units
+from varicap.report.rows import where
 from varicap.report.sent import sent_bps
 from varicap.report.table import bottlenecks, significant
 from varicap.report.waiting import waiting_ms
@@ -85,7 +86,7 @@ class Series:
 
 def series(source: Source, run: int) -> Series | None:
     """The charts over time of the run with this number, and of others; None if there are no series."""
-    links, flows = (_of_run(rows, run) for rows in (source.link_series, source.flow_series))
+    links, flows = (where(rows, "replication", run) for rows in (source.link_series, source.flow_series))
     if source.summary is None or source.link_series.num_rows == 0:
         return None
     if links.num_rows == 0:
@@ -101,7 +102,8 @@ def series(source: Source, run: int) -> Series | None:
     warmup = units.seconds(str(source.scenario.get("warmup") or "0 s"))
 
     def charts(number: int) -> tuple[Chart, ...]:
-        of_links, of_flows = (_of_run(table, number) for table in (source.link_series, source.flow_series))
+        of_links = where(source.link_series, "replication", number)
+        of_flows = where(source.flow_series, "replication", number)
         drawn = _Drawn(source, number, of_links, of_flows, tuple(shown), grid, warmup)
         over_links = (*drawn.rates(panels), *drawn.queue(panels), *drawn.waiting(panels))
         return (*over_links, *drawn.propagation(panels), *drawn.windows(), *drawn.round_trips())
@@ -218,7 +220,7 @@ class _Drawn:
         return Column(name, unit, listed(values), role, self._number(name))
 
     def _of_flow(self, name: str) -> pa.Table:
-        return self.flows.filter(pc.equal(self.flows["flow"], name))
+        return where(self.flows, "flow", name)
 
     def _number(self, flow: str) -> int:
         """The place of a flow among all flows, which gives it its colour in every chart."""
@@ -226,8 +228,8 @@ class _Drawn:
         return next((number for number, each in enumerate(flows) if each["name"] == flow), len(flows))
 
     def _link(self, link: dict[str, Any]) -> pa.Table:
-        rows = self.links.filter(pc.equal(self.links["link"], link["name"]))
-        return rows.filter(pc.equal(rows["flow"], link["flow"])) if link.get("flow") else rows
+        rows = where(self.links, "link", link["name"])
+        return where(rows, "flow", link["flow"]) if link.get("flow") else rows
 
     def _over(self, link: str) -> list[str]:
         """The flows over a link; all of them where routes are not known."""
@@ -270,7 +272,7 @@ class _Drawn:
         rows = self.source.flows
         if rows.num_rows == 0:
             return ""
-        own = rows.filter(pc.equal(rows["replication"], self.run))
+        own = where(rows, "replication", self.run)
         found = dict(zip(own["name"].to_pylist(), own["goodput_bps"].to_pylist(), strict=True))
         said = ", ".join(f"{name} {significant(found[name] / 1e6, 3)}" for name in names if name in found)
         return f" Goodput, without headers and what was sent twice: {said}." if said else ""
@@ -290,10 +292,6 @@ def _some_of_each(names: list[str], summary: dict[str, Any]) -> list[str]:
         rounds[name] = met[group] = met.get(group, 0) + 1
     chosen = sorted(names, key=lambda name: rounds[name])[:MOST_FLOWS]
     return [name for name in names if name in set(chosen)]
-
-
-def _of_run(rows: pa.Table, run: int) -> pa.Table:
-    return rows.filter(pc.equal(rows["replication"], run)) if rows.num_rows else rows
 
 
 def _runs(recorded: list[int], run: int, numbers: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from varicap.report.measures import IN_REPORTS, Measure
-from varicap.report.points import Numbers, is_scattered, label_of, places, short
+from varicap.report.points import Numbers, colours, free, is_scattered, label_of, places, short
 from varicap.report.story import highest
 from varicap.report.table import with_interval
 from varicap.report.web.charts import Chart, Column
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 def sweeps(study: Study) -> Iterator[Chart]:
     """A chart for each measure that says something; for scattered designs one for each axis."""
-    paths = [path for path, _ in study.points[0]]
+    paths = free(study)
     summary = study.summary
     limited = _limited(summary.filter(pc.equal(summary["measure"], "utilisation")).to_pylist())
     scattered = len(paths) > 1 and all(is_scattered(study, path) for path in paths)
@@ -37,7 +37,8 @@ def sweeps(study: Study) -> Iterator[Chart]:
             continue
         for number, path in enumerate(paths if scattered else paths[:1] or [""]):
             others = () if scattered else tuple(paths[1:])
-            yield _chart(f"{measure.column.replace('_', '-')}-{number}", measure, rows, path, others, scattered)
+            colour = colours(study, list(dict.fromkeys(row["name"] for row in rows)))
+            yield _chart(f"{measure.column.replace('_', '-')}-{number}", measure, rows, path, others, scattered, colour)
 
 
 def _limited(rows: list[Row]) -> set[str]:
@@ -45,10 +46,17 @@ def _limited(rows: list[Row]) -> set[str]:
     return {row["name"] for row in rows if isfinite(row["mean"])}
 
 
-def _chart(key: str, measure: Measure, rows: list[Row], path: str, others: tuple[str, ...], scattered: bool) -> Chart:
+def _chart(
+    key: str,
+    measure: Measure,
+    rows: list[Row],
+    path: str,
+    others: tuple[str, ...],
+    scattered: bool,
+    place_of: Mapping[str, int],
+) -> Chart:
     place = places([row[path] for row in rows]) if path else {"": 0.0}
     names = list(dict.fromkeys(row["name"] for row in rows))
-    place_of = {value: number for number, value in enumerate(names)}
     panels: dict[str, dict[str, list[Row]]] = {}
     for row in sorted(rows, key=lambda row: place[row[path] if path else ""]):
         combination = ", ".join(f"{short(other, others)} {row[other]}" for other in others)

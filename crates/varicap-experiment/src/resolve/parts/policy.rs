@@ -3,19 +3,16 @@
 use varicap_tcp::Congestion;
 
 use crate::error::ScenarioError;
-use crate::resolve::ReadFile;
+use crate::resolve::Files;
 use crate::scenario::FlowConfig;
 
 /// Checks that the file of the policy that the flow at `path` has, if any, can be opened.
-pub(crate) fn check_file(
-    path: &str,
-    flow: &FlowConfig,
-    read_file: &mut ReadFile<'_>,
-) -> Result<(), ScenarioError> {
+pub(crate) fn check_file(path: &str, flow: &FlowConfig, files: &mut Files<'_>) -> Result<(), ScenarioError> {
     let Congestion::Policy(policy) = &flow.tcp.congestion else { return Ok(()) };
     let Some(file) = &policy.file else { return Ok(()) };
     let key = format!("{path}.tcp.congestion.policy.file");
-    read_file(file)
+    files
+        .open(file)
         .map(drop)
         .map_err(|reason| ScenarioError::at(key, "a file that can be read").found(file).hint(reason))
 }
