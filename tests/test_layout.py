@@ -39,6 +39,7 @@ FLOORS = (
         "_names",
         "analyse",
         "channel",
+        "endpoints",
         "errors",
         "feedback",
         "queues",

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 else:
     _MODULES = (
         *("analyse", "channel", "design", "dialogue", "export", "feedback", "importers"),
-        *("kernels", "papers", "plugins", "policies", "queues"),
+        *("endpoints", "kernels", "papers", "plugins", "policies", "queues"),
         *("reactive", "report", "scenario", "shell", "study", "tcp", "templates", "traces", "units", "validate"),
         *("watch", "widget"),
     )
