@@ -14,6 +14,7 @@ DEV_PACKAGES := $(VENV)/.dev-packages-installed
 DOCS_PACKAGES := $(VENV)/.docs-packages-installed
 RELEASE_PACKAGES := $(VENV)/.release-packages-installed
 FEATURES := $(VENV)/.features-found
+QUIC := $(VENV)/.quic-wanted
 EXTENSION := $(VENV)/.extension-
 COMPILER := $(VENV)/.maturin-installed
 COMPILED := $(VENV)/.compiled-
@@ -48,16 +49,18 @@ export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 # The cargo option for the features of package $(1) that can be built here.
 features = $$(sed 's,.*,--features $(1)/&,' $(FEATURES))
+# QUIC's stack takes half a minute to compile: whoever wants it says so once, by `make quic`.
+quic = $(if $(wildcard $(QUIC)),--features varicap-py/quic)
 # Those of the extension module in profile $(1). Tests of the workspace have the schema of the types: so does what is to be
 # compiled once for both.
-extension = $(call features,varicap-py) $(if $(filter dev,$(1)),--features varicap-py/schema)
+extension = $(call features,varicap-py) $(quic) $(if $(filter dev,$(1)),--features varicap-py/schema)
 
 # Steps that compute beside steps that wait for the network.
 beside = $(MAKE) --no-print-directory --jobs 2
 # Programs of Rust tests in real time.
 REAL_TIME := $(basename $(notdir $(wildcard crates/varicap-testbed/tests/*.rs)))
 
-.PHONY: help setup deps kernel web explore test-web run quick test test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
+.PHONY: help setup deps quic kernel web explore test-web run quick test test-rust test-python test-real-time checked lint format bpf bench instructions reproduce fuzz docs docs-rust schema lock wheels smoke audit licences clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -110,6 +113,10 @@ $(EXTENSION)%: $(PACKAGES) $(COMPILED)%
 deps: ## system packages that targets can do without: a browser, valgrind, libelf, what builds kernels (as root, by apt)
 	@sh tools/deps.sh --optional bpf browser kernel valgrind web
 	@rm -f $(FEATURES)
+
+quic: $(PACKAGES) $(FEATURES) ## the extension module with QUIC (quinn-proto), from now on: half a minute more to compile
+	@touch $(QUIC) && rm -f $(OPTIMISED) $(COMPILED)*
+	@$(MAKE) --no-print-directory $(OPTIMISED)
 
 kernel: $(ANY) ## a Linux kernel for simulated time, in the user's cache: from Debian's package, or SOURCE=DIR NAME=…
 	$(BIN)/varicap kernel build $(SOURCE:%=--source %) $(NAME:%=--name %)

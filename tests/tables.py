@@ -7,7 +7,7 @@ else (ns-2, Linux), and of the day on which they were measured.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 import varicap
-from varicap import kernels, traces
+from varicap import kernels, papers, traces
 from varicap.analyse.fading import Rayleigh
 from varicap.channel import mean_durations
+from varicap.papers import record
 from varicap.report.table import with_interval
 from varicap.results.samples import samples
 from varicap.statistics import Interval
@@ -314,7 +315,61 @@ def ns2_cbr() -> Rows:
     yield "TCP packets dropped", "", str(counted["ftp", "overflow"])
 
 
-ALL = (phase, loss, explicit, queues, engines, fading, generators, generated, bbr_cubic, mininet, rebbr, ns2_cbr)
+FIVE = ("abr", "minrate", "lrl", "ratcp", "wireless")
+"""The papers that varicap grew out of."""
+
+
+def conclusions() -> Rows:
+    """What the five papers conclude, and whether it stands, from what their last runs put on record."""
+    yield "paper", "conclusion", "", "why"
+    for key in FIVE:
+        for kind, one in _concluded(key):
+            yield f"[{key}]", one["says"], f"*{one['verdict']}*{kind}", one["why"].replace("|", "/")
+
+
+def records() -> Rows:
+    """Conclusions, statements and claims of each paper that has a record of a quick run."""
+    yield "paper", "conclusions: stand, fall, depend, open", "statements: at all points, some, none, open", "claims"
+    for key in sorted(papers.keys()):
+        kept = record.read(key, quick=True)
+        if kept is None:
+            yield f"[{key}]", "", "", ""
+            continue
+        drawn = [one["verdict"] for one in kept.conclusions.values()]
+        of_conclusions = ", ".join(str(drawn.count(one)) for one in ("stands", "falls", "depends", "open"))
+        of_statements = ", ".join(str(kept.statements[one]) for one in ("all", "some", "none", "open"))
+        of_claims = ", ".join(f"{count} {verdict}" for verdict, count in kept.counts.items())
+        yield f"[{key}]", of_conclusions if drawn else "", of_statements, of_claims
+
+
+def _concluded(key: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The conclusions of a paper by its full run, or by its quick one, which is said."""
+    full, quick = (record.read(key, quick=kind) for kind in (False, True))
+    if quick is None:
+        sys.exit(f"{key} has no record: varicap reproduce {key} --quick --record")
+    for name, one in quick.conclusions.items():
+        if full is not None and name in full.conclusions:
+            yield "", full.conclusions[name]
+        else:
+            yield " (quick run)", one
+
+
+ALL = (
+    phase,
+    loss,
+    explicit,
+    queues,
+    engines,
+    fading,
+    generators,
+    generated,
+    bbr_cubic,
+    mininet,
+    rebbr,
+    ns2_cbr,
+    conclusions,
+    records,
+)
 TABLES: dict[str, Callable[[], Rows]] = {table.__name__: table for table in ALL}
 
 if __name__ == "__main__":

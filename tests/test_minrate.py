@@ -66,8 +66,9 @@ def test_no_interval_is_missing_and_readings_stand_beside_the_claims() -> None:
     assert all(value.sim is not None and value.sim.lo is not None for value in outcome.values.values())
     (grid,) = outcome.grids
     assert grid.title.startswith("Readings: ")
-    assert list(grid.rows) == ["4 one way", "4 each way", "8 one way"]
-    assert grid.rows["4 each way"][0] == outcome.values["F10a-t90/both"].sim
+    assert list(grid.rows)[:3] == ["4 one way", "4 each way", "8 one way"]
+    assert grid.rows["4 each way"][1] == outcome.values["F10a-window/both"].sim
+    assert set(outcome.readings["F10a-window/fwd"]) == {*list(grid.rows)[3:]}
 
 
 def test_the_network_has_nine_links_in_both_directions() -> None:

@@ -50,7 +50,8 @@ def test_cells_of_a_packet_fill_the_buffer_that_the_table_says() -> None:
 def test_table_1_quickly() -> None:
     found = table1.reproduce(Run("wireless", quick=True)).values
     for claim in PAPER.of("table1"):
-        assert judge(claim, found[claim.id]).is_expected, claim.id
+        verdict = judge(claim, found[claim.id]).verdict
+        assert verdict == claim.expect or "unsettled" in (verdict, claim.expect), claim.id
     assert {one for kind in FLOWS for one in TABLE_1.ids(kind)} <= set(found)
 
 

@@ -27,7 +27,7 @@ for target in "$@"; do
     case $target in
         *-gnu) compatibility=manylinux2014 ;;
         # elfutils cannot be built with musl, which lacks argp and fts; everything but RATCP in the kernel is there.
-        *-musl) compatibility=musllinux_1_2 features= ;;
+        *-musl) compatibility=musllinux_1_2 features=varicap-py/quic ;;
     esac
     say "$target"
     # shellcheck disable=SC2086

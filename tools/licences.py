@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "THIRD_PARTY.md"
 TARGETS = {
     "x86_64-unknown-linux-gnu": ["--features", "vendored"],
-    "aarch64-apple-darwin": [],
-    "x86_64-pc-windows-msvc": [],
+    "aarch64-apple-darwin": ["--features", "quic"],
+    "x86_64-pc-windows-msvc": ["--features", "quic"],
 }
 CHOICES = ("Apache-2.0", "MIT", "BSD-2-Clause")
 """Where a crate offers several licences, the first of these."""

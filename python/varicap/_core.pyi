@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeAlias, TypeVar, final
+from typing import IO, Any, Literal, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 _Done = TypeVar("_Done")
 
 __version__: str
+HAS_QUIC: bool
+"""Whether QUIC was built in."""
 MAX_SCENARIO_BYTES: int
 """Size of the largest scenario that is read [B]."""
 
@@ -288,6 +290,7 @@ def run(
     progress: ProgressCallback | None = None,
     controls: Mapping[str, Callable[..., Any]] | None = None,
     queues: Mapping[str, Callable[..., Any]] | None = None,
+    endpoints: Mapping[str, Callable[..., Any]] | None = None,
     policies: Mapping[str, Callable[..., Any]] | None = None,
     live: Callable[[str], None] | None = None,
     budget: Budget | None = None,
@@ -421,6 +424,26 @@ class Segment:
     @property
     def wire_size(self) -> int:
         """Size on the wire, headers included [B]."""
+
+@final
+class Start:
+    """What one side of a connection is made with (`varicap.endpoints`)."""
+
+    @property
+    def side(self) -> Literal["sender", "receiver"]:
+        """Which side."""
+    @property
+    def connection(self) -> str:
+        """The name of the connection, as the rows of results are called."""
+    @property
+    def now_s(self) -> float:
+        """The instant at which it opens [s]."""
+    @property
+    def largest(self) -> int:
+        """Largest payload of a datagram [B]."""
+    @property
+    def seed(self) -> bytes:
+        """32 random bytes, of the run."""
 
 @final
 class Packet:

@@ -6,6 +6,7 @@
 
 mod advice;
 mod application;
+mod endpoint;
 mod feedback;
 mod links;
 mod nodes;
@@ -14,6 +15,7 @@ mod pools;
 pub mod workload;
 
 pub use application::{Application, Completed};
+pub use endpoint::{Breach, Datagram, Endpoint, Host, IP_AND_UDP, Report, Stage};
 pub use feedback::{Feedback, Rtts};
 pub use links::{Hop, Links, Wire, routes};
 pub use nodes::{Node, NodeId, Nodes};

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use varicap_app::{App, Start, TransferArrivals};
+use varicap_experiment::FlowSpec;
 use varicap_experiment::rows::MOST_ROWS_OF_A_GROUP;
-use varicap_experiment::{FlowSpec, Transport};
 use varicap_units::{Bytes, Streams, Time, stream_name};
 
 use crate::application::Application;
@@ -74,14 +74,14 @@ impl Openings {
         let mut groups = Vec::with_capacity(flows.len());
         for (flow, group) in flows.iter().zip(0u16..) {
             let mut arrivals = None;
-            match &flow.transport {
-                Transport::Tcp { app: App::Arrivals(app), .. } => {
+            match flow.app() {
+                Some(App::Arrivals(app)) => {
                     let source = TransferArrivals::new(app, &flow.name, flow.start, flow.stop, &streams);
                     agenda.push(Reverse((source.poll_at(), Due::Arrival { group })));
                     arrivals = Some(Box::new(source));
                 }
-                Transport::Tcp { app: App::Relay(_), .. } | Transport::Datagrams(_) => {}
-                Transport::Tcp { .. } => {
+                Some(App::Relay(_)) | None => {}
+                Some(_) => {
                     agenda.extend((0..flow.count).map(|member| {
                         Reverse((start_of(flow, member, &streams), Due::Start { group, member }))
                     }))
@@ -143,12 +143,10 @@ impl Openings {
     /// The application of a connection that opens at `now`.
     pub fn application(&self, now: Time, opening: &Opening) -> Application {
         let flow = &self.flows[usize::from(opening.group)];
-        let Transport::Tcp { tcp, app } = &flow.transport else {
-            unreachable!("a datagram flow opens no connection")
-        };
+        let Some(app) = flow.app() else { unreachable!("a datagram flow opens no connection") };
         let member = opening.member.unwrap_or(0);
         let stream = || self.streams.stream(&stream_name::app(&flow.name, member));
-        let start = Start { at: now, mss: tcp.mss, size: opening.size, stream: &stream };
+        let start = Start { at: now, mss: flow.payload(), size: opening.size, stream: &stream };
         // A transfer that has arrived is never cut short.
         let stop = if opening.member.is_some() { flow.stop } else { Time::NEVER };
         Application::new(app, &start, opening.opened, stop)

@@ -18,7 +18,7 @@ pub use resolve::estimate::{Estimate, Limits, Plan, changes_per_second};
 pub use resolve::explain::{Explained, explain};
 pub use resolve::facts::facts;
 pub use resolve::network::{
-    AbrSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, ReservationSpec, Transport,
+    AbrSpec, EndpointSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, RelaySpec, ReservationSpec, Transport,
 };
 pub use results::{columns, fidelity, histogram, interval, live, measure, packets, pcapng, rows, series};
 pub use scenario::document::MAX_FILE;

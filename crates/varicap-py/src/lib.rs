@@ -6,6 +6,7 @@ mod budget;
 mod channel;
 mod control;
 mod decider;
+mod endpoint;
 mod episodes;
 mod errors;
 mod feedback;
@@ -40,6 +41,8 @@ mod _core {
     use super::channel::PyChannel;
     #[pymodule_export]
     use super::control::{PyAckSample, PyCongestionEvent};
+    #[pymodule_export]
+    use super::endpoint::PyEndpointStart;
     #[pymodule_export]
     use super::episodes::PyEpisodes;
     #[pymodule_export]
@@ -103,6 +106,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("HAS_QUIC", cfg!(feature = "quic"))?;
         module.add("MAX_SCENARIO_BYTES", varicap_experiment::MAX_FILE)?;
         super::errors::add_to(module)
     }

@@ -183,7 +183,7 @@ pub fn write_capture_into(
     let flows: Vec<CapturedFlow> = (network.flows.iter())
         .map(|flow| match &flow.transport {
             Transport::Tcp { tcp, .. } => CapturedFlow::of(tcp),
-            Transport::Datagrams(_) => CapturedFlow::Datagrams,
+            Transport::Datagrams(_) | Transport::Endpoint { .. } => CapturedFlow::Datagrams,
         })
         .collect();
     let out = BufWriter::with_capacity(1 << 20, PythonFile(file));

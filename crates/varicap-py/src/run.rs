@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use varicap_experiment::pcapng::SnapLen;
 use varicap_experiment::results::{Recorded, RunResult, flows_table, groups_table, links_table, summarise};
-use varicap_experiment::{Network, Scenario, Transport};
+use varicap_experiment::{Network, Scenario};
 use varicap_net::LoadReactiveControl;
 use varicap_net::queue::QueuePolicy;
 use varicap_sim::{
@@ -20,6 +20,7 @@ use varicap_tcp::{Congestion, TcpConfig};
 use crate::budget::PyBudget;
 use crate::control::{PythonControl, Raised, Unmade, attached, name_of, start};
 use crate::decider::PythonDecider;
+use crate::endpoint;
 use crate::errors::{LimitError, MissingControlError, RunError, ScenarioError};
 use crate::interrupt::{Shared, run as run_interruptibly};
 use crate::kept::{Kept, packed, unpacked};
@@ -120,7 +121,7 @@ impl PyResults {
 /// Simulates replications `first` to `first + count - 1`; 0 threads stand for one per core.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, policies=None, live=None, budget=None, finished=None
+    scenario, *, seed, first, count, threads=0, series_below=0, packets_below=0, progress=None, controls=None, queues=None, policies=None, endpoints=None, live=None, budget=None, finished=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are given by name in Python")]
 pub fn run(
@@ -136,11 +137,13 @@ pub fn run(
     controls: Option<HashMap<String, Py<PyAny>>>,
     queues: Option<HashMap<String, Py<PyAny>>>,
     policies: Option<HashMap<String, Py<PyAny>>>,
+    endpoints: Option<Makers>,
     live: Option<Py<PyAny>>,
     budget: Option<&Bound<'_, PyBudget>>,
     finished: Option<Py<PyAny>>,
 ) -> PyResult<PyResults> {
     check_supplied(scenario, controls.as_ref(), queues.as_ref(), policies.as_ref())?;
+    endpoint::check(scenario, endpoints.as_ref())?;
     let raised = Raised::default();
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = &scenario.scenario.record;
@@ -148,6 +151,7 @@ pub fn run(
     let shared = Shared::observed(live, kept);
     let options = Options {
         live: shared.live().cloned(),
+        endpoints: Some(endpoint::factory(endpoints.unwrap_or_default(), raised.clone())),
         record: Some(Recording {
             series: SeriesRecording { interval: record.sample, below: series_below },
             packets: PacketRecording {
@@ -194,6 +198,7 @@ pub fn extensions(
         policies: controls.clone().map(|makers| link_policies(makers, raised.clone())),
         controls: controls.map(|makers| factory(makers, raised.clone())),
         queues: queues.map(|makers| queue_factory(makers, raised.clone())),
+        endpoints: Some(endpoint::factory(Makers::new(), raised.clone())),
         around: is_used.then(|| Arc::new(attached) as Arc<Around>),
         ..Options::default()
     }
@@ -215,7 +220,9 @@ pub fn check_supplied(
 pub fn raised_by(error: &SimError) -> PyErr {
     match error {
         SimError::OverBudget { .. } => LimitError::new_err(error.to_string()),
-        SimError::Interrupted | SimError::Failed(_) => RunError::new_err(error.to_string()),
+        SimError::Interrupted | SimError::Endpoint(_) | SimError::Failed(_) => {
+            RunError::new_err(error.to_string())
+        }
     }
 }
 
@@ -335,7 +342,7 @@ fn check_controls(scenario: &PyScenario, controls: Option<&HashMap<String, Py<Py
         }
     }
     for flow in scenario.networks.iter().flat_map(|network| &network.flows) {
-        let Transport::Tcp { tcp: TcpConfig { congestion, .. }, .. } = &flow.transport else { continue };
+        let Some(TcpConfig { congestion, .. }) = flow.control() else { continue };
         if let Congestion::Module(file) = congestion {
             return Err(MissingControlError::new_err(format!(
                 "flows.{}.tcp.congestion: `{file}` is a module of Linux, which the kernel engine runs in simulated \

@@ -14,7 +14,7 @@ use crate::observe::Observer;
 use crate::openers::Openers;
 use crate::options::Options;
 use crate::packet::Packet;
-use crate::world::{Decisions, FeedbackNode, Policies, Source, World};
+use crate::world::{Decisions, Endpoints, FeedbackNode, Policies, Source, World};
 
 impl World {
     /// The world of `network` with the random numbers of `streams`; packet events go into `log`, if there is one, and
@@ -52,8 +52,14 @@ impl World {
             // After the openings: rates advertised at time zero take them into account.
             sources.push(Source::Feedback);
         }
+        let endpoints = Endpoints::new(&flows, options.endpoints.clone());
+        if endpoints.is_some() {
+            sources.push(Source::Endpoints);
+        }
         let nodes = Nodes::new(network, sources.len());
-        let feedback = feedback.map(|state| FeedbackNode { state, node: nodes.source(sources.len() - 1) });
+        let place = sources.iter().position(|source| matches!(source, Source::Feedback));
+        let feedback =
+            feedback.zip(place).map(|(state, place)| FeedbackNode { state, node: nodes.source(place) });
         let mut hops = hops(network, &streams, options);
         if log.is_none() {
             // A log would miss the departures that are reported late.
@@ -62,7 +68,7 @@ impl World {
         let net = Net::new(hops, &flows, nodes, log, guard);
         let (controls, deciders) = (options.controls.clone(), options.deciders.clone());
         let openers = Openers { openings, controls, deciders };
-        World::assemble(net, Observer::new(&flows), sources, openers, feedback)
+        World::assemble(net, Observer::new(&flows), sources, openers, feedback, endpoints)
     }
 }
 

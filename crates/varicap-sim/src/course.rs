@@ -1,6 +1,6 @@
 //! One run on its way through simulated time, which may pause anywhere: pausing changes no result.
 
-use varicap_engine::meters_of;
+use varicap_engine::{Breach, meters_of};
 use varicap_experiment::live::Tap;
 use varicap_experiment::packets::PacketLog;
 use varicap_experiment::results::{Recorded, RunResult};
@@ -111,6 +111,11 @@ impl<'a> Course<'a> {
     /// Runs to the end.
     pub(crate) fn run_to_end(&mut self, go_on: GoOn<'_>) -> bool {
         self.run_until(self.end, go_on)
+    }
+
+    /// What an endpoint did that ended the run, or ends it now that it `is_over`.
+    pub(crate) fn take_fault(&mut self, is_over: bool) -> Option<Breach> {
+        self.world.take_fault(is_over.then_some(self.end))
     }
 
     /// Simulated time of the last event, even if an event was broken off.

@@ -25,8 +25,13 @@ pub use budget::{Budget, Exceeded, count_elsewhere, left};
 pub use course::Course;
 pub use episode::{AdviceTask, Command, Episodes, FlowTask, LinkTask, Outcome, Report, Shape, Task};
 pub use events::Timers;
+/// Endpoints of transports that are not ours.
+pub mod endpoint {
+    pub use varicap_engine::{Breach, Datagram, Endpoint, IP_AND_UDP, Offer, Report, Stage};
+}
+
 pub use options::{
-    Around, ControlFactory, DeciderFactory, Finished, Options, PacketRecording, PolicyFactory, QueueFactory,
-    Recording, SeriesRecording,
+    Around, ControlFactory, DeciderFactory, EndpointFactory, EndpointStart, Finished, Options,
+    PacketRecording, PolicyFactory, QueueFactory, Recording, SeriesRecording,
 };
 pub use run::{RunError, run, run_many};

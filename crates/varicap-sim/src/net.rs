@@ -1,6 +1,6 @@
 //! The network between the endpoints: links, wires and the routes over them, and the event queue that wakes all nodes.
 
-use varicap_engine::{Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
+use varicap_engine::{Datagram, Hop, Links, Node, NodeId, Nodes, Reactives, Wire, routes};
 use varicap_experiment::FlowSpec;
 use varicap_experiment::measure::{LinkMeasure, LinkTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog};
@@ -321,6 +321,17 @@ impl Net {
     #[inline]
     pub fn send_datagram(&mut self, now: Time, packet: &mut Packet, number: Option<u64>) {
         self.traffic.send_datagram(now, packet, number);
+    }
+
+    /// Sends `datagram`, the one with this `number` of its endpoint, in `packet`, which has no segment yet.
+    pub fn send_bytes(&mut self, now: Time, mut packet: Packet, number: u64, datagram: Datagram) {
+        self.traffic.send_bytes(now, &mut packet, number, datagram);
+        self.begin(now, packet);
+    }
+
+    /// The bytes of a datagram that is at its endpoint, if it has any, with the ECN field that it arrived with.
+    pub fn take_bytes(&mut self, packet: &Packet) -> Option<Datagram> {
+        self.traffic.take_bytes(packet)
     }
 
     /// Forgets a damaged packet that is at its endpoint.

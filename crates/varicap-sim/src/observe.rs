@@ -1,10 +1,10 @@
 //! Measurements during a run. Observing never schedules and never draws a random number.
 
-use varicap_engine::meters_of;
+use varicap_engine::{Datagram, meters_of};
 use varicap_experiment::measure::{FlowMeter, LinkMeter, SenderTotals};
 use varicap_experiment::packets::{PacketEvent, PacketLog, PacketOwner, PacketRecord};
 use varicap_experiment::{FlowSpec, Transport};
-use varicap_net::{Ahead, Backlog, Frame, Lost, Watch};
+use varicap_net::{Ahead, Backlog, Codepoint, Frame, Lost, Watch};
 use varicap_tcp::{AckOutcome, Flags, Segment};
 use varicap_units::{Bytes, Rate, Span, Time};
 
@@ -31,10 +31,8 @@ impl Observer {
     pub fn new(flows: &[FlowSpec]) -> Observer {
         let mut observer = Observer { flows: Vec::new(), over: Vec::new(), is_single: Vec::new() };
         for flow in flows {
-            let (mss, is_single) = match &flow.transport {
-                Transport::Tcp { tcp, .. } => (tcp.mss, !flow.carries_arrivals()),
-                Transport::Datagrams(datagrams) => (datagrams.size, false),
-            };
+            let is_datagrams = matches!(flow.transport, Transport::Datagrams(_));
+            let (mss, is_single) = (flow.payload(), !is_datagrams && !flow.carries_arrivals());
             pages::reserve(&mut observer.flows, meters_of(flow) as usize);
             for _ in 0..meters_of(flow) {
                 let mut meter = FlowMeter::new(mss);
@@ -142,16 +140,21 @@ impl Observer {
     /// Adds the totals of a connection that is over to those of its meter.
     pub(crate) fn on_close(&mut self, connection: &Connection, now: Time, marked_losses: u64) {
         let meter = connection.meter as usize;
-        if self.over.len() <= meter {
-            self.over.resize(meter + 1, SenderTotals::default());
-        }
-        self.over[meter] = self.over[meter].plus(&sender_totals(now, connection, marked_losses));
+        self.add_totals(meter, &sender_totals(now, connection, marked_losses));
         if connection.is_single() {
             self.flows[meter].on_close(now);
         }
         if connection.sender.gave_up() && connection.app.is_transfer() && !connection.app.is_delivered() {
             self.flows[meter].on_transfer_given_up();
         }
+    }
+
+    /// Adds the totals of a connection that is over to those of its meter.
+    pub(crate) fn add_totals(&mut self, meter: usize, totals: &SenderTotals) {
+        if self.over.len() <= meter {
+            self.over.resize(meter + 1, SenderTotals::default());
+        }
+        self.over[meter] = self.over[meter].plus(totals);
     }
 
     /// The totals of the TCP senders of each meter up to `now`.
@@ -181,6 +184,8 @@ pub struct Traffic {
     pub segments: Pool<Segment>,
     /// The log of packet events, if they are recorded.
     pub log: Option<PacketLog>,
+    /// What the datagrams of endpoints contain, by the places of their segments; as far as there are any.
+    payloads: Vec<Option<Datagram>>,
     /// Packets marked as reserved that links lost.
     pub marked_losses: MarkedLosses,
     /// Watches what the run takes.
@@ -246,6 +251,7 @@ impl Traffic {
         Traffic {
             segments: Pool::new(guard.clone()),
             log,
+            payloads: Vec::new(),
             marked_losses: MarkedLosses::default(),
             guard,
             losses_left: LOSSES_BETWEEN_QUESTIONS,
@@ -280,6 +286,34 @@ impl Traffic {
         }
     }
 
+    /// Gives `packet`, which leaves now, a segment with `datagram`.
+    pub(crate) fn send_bytes(&mut self, now: Time, packet: &mut Packet, number: u64, datagram: Datagram) {
+        let (slot, place) = self.segments.vacant();
+        let size = packet.label().size;
+        let flags = match datagram.ecn {
+            Codepoint::NotEct => Flags::default(),
+            Codepoint::Ect0 => Flags::ECT,
+            Codepoint::Ect1 => Flags::ECT.with(Flags::ECT1),
+            Codepoint::Ce => Flags::ECT.with(Flags::CE),
+        };
+        let len = datagram.bytes.len() as u32;
+        *place = Segment { seq: number, wire_size: size, len, sent_at: now, flags, ..Segment::default() };
+        packet.carry(slot);
+        self.segments.take();
+        let slot = slot as usize;
+        if self.payloads.len() <= slot {
+            self.payloads.resize(slot + 1, None);
+        }
+        self.payloads[slot] = Some(datagram);
+    }
+
+    /// See [`crate::net::Net::take_bytes`].
+    pub(crate) fn take_bytes(&mut self, packet: &Packet) -> Option<Datagram> {
+        let mut datagram = self.payloads.get_mut(packet.segment() as usize)?.take()?;
+        datagram.ecn = packet.codepoint();
+        Some(datagram)
+    }
+
     /// The number of a datagram that has arrived; those that have none and are recorded are all number 0.
     #[inline]
     pub(crate) fn number_of(&self, packet: &Packet) -> Option<u64> {
@@ -292,6 +326,9 @@ impl Traffic {
         debug_assert!(packet.is_datagram(), "{packet:?} belongs to a connection");
         if packet.segment() != Packet::NO_SEGMENT {
             self.segments.free(packet.segment());
+            if let Some(payload) = self.payloads.get_mut(packet.segment() as usize) {
+                *payload = None;
+            }
         }
     }
 
@@ -329,6 +366,12 @@ impl Traffic {
         *place = segment;
         self.segments.take();
         copy.carry(slot);
+        if let Some(payload) = self.payloads.get(packet.segment() as usize).cloned() {
+            if self.payloads.len() <= slot as usize {
+                self.payloads.resize(slot as usize + 1, None);
+            }
+            self.payloads[slot as usize] = payload;
+        }
         #[cfg(debug_assertions)]
         {
             self.copied_segments += 1;

@@ -11,6 +11,7 @@ use varicap_tcp::congestion::{CongestionControl, Decide};
 use varicap_units::Span;
 
 use crate::budget::Budget;
+pub use crate::world::{EndpointFactory, EndpointStart};
 
 /// Makes a congestion control for a connection that says `congestion = { custom = "name" }`, from that name and the name of
 /// the flow.
@@ -38,6 +39,8 @@ pub struct Options {
     pub policies: Option<Arc<PolicyFactory>>,
     /// Makes queues that are not built in.
     pub queues: Option<Arc<QueueFactory>>,
+    /// Makes the ends of connections whose transport is not ours.
+    pub endpoints: Option<Arc<EndpointFactory>>,
     /// The records to take in addition to the rows.
     pub record: Option<Recording>,
     /// An observer of the running simulation, which is shown samples at the interval of `record`'s series.

@@ -162,6 +162,16 @@ impl Packet {
         (segment.0 >> SHIFT) as u8 & (Packet::ECT | Packet::ECT1 | Packet::RESERVED)
     }
 
+    /// The flags of a packet with this ECN field.
+    pub const fn flags_of_codepoint(ecn: Codepoint) -> u8 {
+        match ecn {
+            Codepoint::NotEct => 0,
+            Codepoint::Ect0 => Packet::ECT,
+            Codepoint::Ect1 => Packet::ECT | Packet::ECT1,
+            Codepoint::Ce => Packet::ECT | Packet::CE,
+        }
+    }
+
     /// A datagram of a source whose meter is `owner`.
     pub fn datagram(owner: u32, group: u16, size: Bytes) -> Packet {
         debug_assert!(size.as_u64() <= u64::from(u16::MAX), "a datagram of {size}");

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
+use varicap_engine::Breach;
 use varicap_experiment::Network;
 use varicap_experiment::results::RunResult;
 use varicap_units::{Span, Time};
@@ -27,6 +28,9 @@ pub enum RunError {
         /// Simulated time that it had reached.
         at: Time,
     },
+    /// An endpoint that the run was given broke its contract.
+    #[error("{0}")]
+    Endpoint(#[from] Breach),
     /// A broken invariant of the simulator, or a congestion control that failed.
     #[error("the run failed: {0}")]
     Failed(String),
@@ -88,8 +92,11 @@ fn within(guard: Option<&Guard>, course: &mut Course<'_>, go_on: GoOn<'_>) -> Re
     };
     // After an error the world is dropped as it is.
     match watched(guard, || course.run_to_end(&mut ask)) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(ended),
+        Ok(reached) => match (course.take_fault(reached), reached) {
+            (Some(breach), _) => Err(breach.into()),
+            (None, true) => Ok(()),
+            (None, false) => Err(ended),
+        },
         Err(exceeded) => Err(RunError::OverBudget { exceeded, at: course.reached() }),
     }
 }

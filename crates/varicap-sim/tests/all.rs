@@ -9,6 +9,7 @@ mod conventions;
 mod counts;
 mod course;
 mod encoder;
+mod endpoint;
 mod feedback;
 mod fin;
 mod l4s;

@@ -121,10 +121,7 @@ impl FlowDirector {
     ) -> FlowDirector {
         let (mut groups, mut meters, mut jitters) = (Vec::new(), Vec::new(), Vec::new());
         for (flow, planned) in network.flows.iter().zip(&plan.flows) {
-            let (mss, is_tcp) = match &flow.transport {
-                Transport::Tcp { tcp, .. } => (tcp.mss, true),
-                Transport::Datagrams(datagrams) => (datagrams.size, false),
-            };
+            let (mss, is_tcp) = (flow.payload(), matches!(flow.transport, Transport::Tcp { .. }));
             groups.push(Group {
                 meter: meters.len() as u32,
                 is_single: !flow.carries_arrivals(),

@@ -219,7 +219,7 @@ impl TcpInfo {
             ssthresh: (ssthresh < 0x7fff_ffff).then(|| packets(ssthresh)),
             in_flight: packets(out.saturating_sub(self.word(28) + self.word(32))),
             srtt: (rtt > Span::ZERO).then_some(rtt),
-            rto: micros(8),
+            rto: Some(micros(8)),
             state: self.state(),
         }
     }

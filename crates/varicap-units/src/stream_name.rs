@@ -42,6 +42,11 @@ pub fn control(connection: &str) -> String {
     format!("flow.{connection}.control")
 }
 
+/// The keys and identifiers of a member of a flow group whose transport is not ours, or of all of its transfers that arrive.
+pub fn endpoint(flow: &str, member: Option<u32>) -> String {
+    format!("flow.{}.endpoint", connection(flow, member))
+}
+
 /// When the transfers of a flow group arrive.
 pub fn arrivals(flow: &str) -> String {
     format!("flow.{flow}.arrivals")
@@ -112,6 +117,8 @@ mod tests {
             feedback(&connection("web", Some(3))),
             feedback(&connection("web", None)),
             advice(&connection("web", Some(3))),
+            endpoint("web", Some(3)),
+            endpoint("web", None),
         ];
         let expected = [
             "flow.web.3.start",
@@ -125,6 +132,8 @@ mod tests {
             "flow.web.3.feedback",
             "flow.web.feedback",
             "flow.web.3.advice",
+            "flow.web.3.endpoint",
+            "flow.web.endpoint",
         ];
         assert_eq!(of_flow, expected);
         assert_eq!(

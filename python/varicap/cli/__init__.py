@@ -37,6 +37,7 @@ GROUPS = {
     "what_if": ("why",),
     "reproduce": ("reproduce",),
     "evaluate": ("evaluate",),
+    "falsify": ("falsify",),
     "design": ("design",),
     "trace": ("trace",),
     "dialogue": ("dialogue",),

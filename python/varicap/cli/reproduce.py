@@ -56,12 +56,19 @@ def reproduce(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 4 if a verdict is not the one on record.")
     ] = False,
+    put_on_record: Annotated[
+        bool, typer.Option("--record", help="Put values and verdicts on record in the paper's folder of this checkout.")
+    ] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Also one file to print: conclusions, and each figure with its claims.")
+    ] = False,
     as_json: AsJson = False,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
     """Measure again what the papers state: each claim with the paper's value, ours, its interval and a verdict."""
     from varicap import papers
+    from varicap.papers import record
     from varicap.papers import report as verdicts
     from varicap.papers.run import Run
 
@@ -72,6 +79,9 @@ def reproduce(
     chosen = known if key == "all" else [one_of("paper", key, known)]
     if key == "all" and figure is not None:
         raise typer.BadParameter("a figure is of one paper, not of `all`", param_hint="FIGURE")
+    if figure is not None and (drawn := papers.paper(chosen[0]).drawings.get(figure)) is not None:
+        _show_drawing(chosen[0], figure, drawn, as_json)
+        return
     check_folder(output)
     _refuse_foreign(output, chosen)
     share = None if precision is None else share_of(precision)
@@ -80,15 +90,31 @@ def reproduce(
         run = Run(one, quick=quick, jobs=jobs, settle=settle, precision=share)
         done.append(_reproduce(papers.paper(one), figure, run, output / one, quiet, not as_json))
     if key == "all" and not as_json:
-        typer.echo(verdicts.conclusion("all", *(one.counts for one in done)))
+        typer.echo(verdicts.summary("all", *done))
     if as_json:
         objects = [one.to_dict() for one in done]
         typer.echo(json.dumps({"papers": objects} if key == "all" else objects[0], ensure_ascii=False))
-    surprises = [claim for one in done for claim in one.surprises]
-    for claim in surprises:
-        (say_nothing if quiet else say)(f"{claim.claim.id}: {claim.verdict}, on record as {claim.claim.expect}")
+    surprises = [found for one in done for found in record.surprises(one)]
+    for judged, expected in surprises:
+        (say_nothing if quiet else say)(f"{judged.claim.id}: {judged.verdict}, on record as {expected}")
+    if pdf:
+        from varicap.papers import book
+
+        printed = book.write(done, output)
+        (say_nothing if quiet else say)(f"to print: {printed}")
+    if put_on_record:
+        for reproduced in done:
+            record.write(reproduced)
     if strict and surprises:
         raise typer.Exit(BREACH)
+
+
+def _show_drawing(key: str, figure: str, shows: str, as_json: bool) -> None:
+    """A figure of the paper that has no data to be measured again."""
+    if as_json:
+        typer.echo(json.dumps({"paper": key, "figure": figure, "drawing": shows, "claims": []}, ensure_ascii=False))
+    else:
+        typer.echo(f"{key} {figure} is a drawing without data. {shows}")
 
 
 def _refuse_foreign(output: Path, keys: list[str]) -> None:
@@ -97,6 +123,7 @@ def _refuse_foreign(output: Path, keys: list[str]) -> None:
         return
     with Folder(output) as folder:
         folder.is_file("index.html")
+        folder.is_file("papers.pdf")
         for key in keys:
             if folder.is_folder(key):
                 with folder.within(key) as of_paper:
@@ -134,7 +161,7 @@ def _reproduce(
         terminal = console()
         for table in verdicts.rich_tables(done):
             terminal.print(table)
-        typer.echo(verdicts.conclusion(paper.key, done.counts))
+        typer.echo(verdicts.summary(paper.key, done))
     written = _write_pages(done, plots, whole=figure is None)
     if not quiet:
         say(f"the page: {written}")

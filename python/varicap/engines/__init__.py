@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from varicap import policies
     from varicap.engines.model import ModelResult
     from varicap.engines.scenarios import AnyScenario
+    from varicap.endpoints import MakeEndpoint
     from varicap.queues import MakeQueue
     from varicap.reactive import MakePolicy
     from varicap.results.manifest import Which
@@ -40,6 +41,7 @@ class RunOptions(TypedDict, total=False):
     packets: "Which | None"
     controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None"
     queues: "Mapping[str, MakeQueue] | None"
+    endpoints: "Mapping[str, MakeEndpoint] | None"
     kernel: Literal["classic", "stock"] | None
     clock: Literal["simulated", "real"] | None
     kernel_name: str | None

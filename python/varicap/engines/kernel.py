@@ -62,6 +62,7 @@ def run(
     packets: Which | None = None,
     controls: Mapping[str, Any] | None = None,
     queues: Mapping[str, Any] | None = None,
+    endpoints: Mapping[str, Any] | None = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -99,6 +100,8 @@ def run(
         raise ValueError(f"a scenario runs at least once, not {wanted} times")
     if controls:
         raise NotApplicableError("the kernel engine: congestion controls in Python are for the simulator")
+    if endpoints:
+        raise NotApplicableError("the kernel engine: transports in Python are for the simulator")
     if queues:
         raise NotApplicableError("the kernel engine: queues in Python are for the simulator")
     if guest is None:

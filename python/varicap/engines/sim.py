@@ -18,6 +18,7 @@ from varicap.results.result import Result
 from varicap.statistics.progress import Progress, shown
 
 if TYPE_CHECKING:
+    from varicap.endpoints import MakeEndpoint
     from varicap.queues import MakeQueue
     from varicap.reactive import MakePolicy
     from varicap.tcp import MakeControl
@@ -35,6 +36,7 @@ def run(
     packets: Which | None = None,
     controls: "Mapping[str, MakeControl | MakePolicy | policies.MakePolicy] | None" = None,
     queues: "Mapping[str, MakeQueue] | None" = None,
+    endpoints: "Mapping[str, MakeEndpoint] | None" = None,
     jobs: int | None = None,
     max_memory: str | None = MAX_MEMORY,
     max_time: str | None = MAX_TIME,
@@ -52,7 +54,8 @@ def run(
     (`varicap.tcp.CongestionControl`) in
     ``congestion = { custom = "NAME" }``, policies of load-reactive links (`varicap.reactive.Policy`) in
     ``control = { custom = "NAME" }``.  `queues` does the same for queues (`varicap.queues.Queue`) in
-    ``queue = { custom = "NAME" }``.  Learned policies (`varicap.policies.Policy`) come in `controls` as well, for
+    ``queue = { custom = "NAME" }``, `endpoints` for transports (`varicap.endpoints.Endpoint`) in
+    ``endpoint = { name = "NAME" }``.  Learned policies (`varicap.policies.Policy`) come in `controls` as well, for
     ``congestion = { policy = { custom = "NAME" } }``, or from files.  Such runs are slower, and go on one core.  `live`
     is called now and then with the state of the runs under way (see `varicap.watch`); an observer changes nothing.
     Ctrl-C raises `varicap.errors.InterruptedRuns`, a `KeyboardInterrupt`, with the result of the runs that were
@@ -83,7 +86,8 @@ def run(
     budget = _core.Budget(max_memory, max_time)
     files = budget.watch(partial(policies.supplied, loaded))
     own = plugins.used(json.loads(loaded.to_json()), controls, queues)
-    threads = jobs or (1 if own or files else 0)
+    is_own = bool(own) or bool(endpoints)
+    threads = jobs or (1 if is_own or files else 0)
 
     def batch(first: int, count: int, before: int, total: int) -> _core.Results:
         def report(share: float, done: int) -> None:
@@ -102,6 +106,7 @@ def run(
             controls=own.controls or None,
             queues=own.queues or None,
             policies=files,
+            endpoints=endpoints,
             live=None if live is None else partial(watch.report, live),
             budget=budget,
             finished=None if kept is None or is_alone else kept.add,
@@ -110,14 +115,14 @@ def run(
     named = small_files(loaded)
 
     def asked(runs: int) -> Request:
-        return Request(loaded, base_seed, runs, series, packets, own.names, own.origins, files=named)
+        return Request(loaded, base_seed, runs, series, packets, (*own.names, *(endpoints or ())), own.origins, files=named)
 
     def made(results: _core.Results) -> Result:
         return Result(asked(results.runs), results)
 
-    workers = jobs or (1 if own or files else os.cpu_count() or 1)
+    workers = jobs or (1 if is_own or files else os.cpu_count() or 1)
     is_alone = wanted == 1 and precision is None
-    with keeping(None if own else folder, partial(asked, wanted), notify, is_alone=is_alone) as kept:
+    with keeping(None if is_own else folder, partial(asked, wanted), notify, is_alone=is_alone) as kept:
         missing = wanted if kept is None else max(1, len(set(range(wanted)) - kept.before.keys()))
         refuse(
             budget,

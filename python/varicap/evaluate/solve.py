@@ -233,7 +233,7 @@ class _Bench:
         if self.kept is not None and control.is_lasting and self.kept.is_file(key):
             return np.array([math.inf if one is None else one for one in parsed(self.kept.read(key))])
         values = measured(self._result(scenario, control, is_series(criterion.measure)), criterion.measure)
-        if (values == values[0]).all() and load(_drawing_nothing(scenario)).draws_nothing:
+        if (values == values[0]).all() and load(drawing_nothing(scenario)).draws_nothing:
             values = values[:1]  # nothing is drawn, not even by a control in Python: each run would be this one
         if self.kept is not None and control.is_lasting:
             self.kept.write(key, as_json([one if math.isfinite(one) else None for one in values.tolist()]))
@@ -266,10 +266,10 @@ def _plain(scenario: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in scenario.items() if key != "name"}
 
 
-def _drawing_nothing(value: Any) -> Any:
+def drawing_nothing(value: Any) -> Any:
     """A scenario in which Reno, which draws no random numbers, is where a class in Python is."""
     if isinstance(value, Mapping):
-        return "reno" if value.keys() == {"custom"} else {key: _drawing_nothing(one) for key, one in value.items()}
+        return "reno" if value.keys() == {"custom"} else {key: drawing_nothing(one) for key, one in value.items()}
     return value
 
 

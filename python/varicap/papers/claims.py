@@ -9,6 +9,9 @@
     fig04 = "Throughput against the loss probability"
     fig05 = { title = "…", by = "bars", flows = ["a"] }  # one of a family: `by` is the module, the rest its arguments
 
+    [drawings]                      # figures of the paper that are drawings, with what they show
+    fig01 = "…"
+
     [[claims]]
     id = "F4-reno-1pct"
     figure = "fig04"                # which of the figures measures it
@@ -21,6 +24,9 @@
     tolerance = "5 %"               # of the paper's number, or an amount in the unit: "0.5"
     accept = [-inf, 50.0]           # instead of `tolerance` where the paper gives a bound, or words
     reason = "…"                    # how the bound follows from the quote
+    by = "runs"                     # the sentence is put to each run, if a mean over runs says little (two modes)
+    unlike = "…"                    # why the bound is not that of the words it quotes (words.toml)
+    apart = "…"                     # why it counts apart: something that the paper does not have, or another's words
     expect = "differs"              # verdict of a full run, if not "reproduced"; or "unsettled"
     note = "…"                      # why it differs, or a reading
 
@@ -45,7 +51,7 @@
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -68,6 +74,9 @@ _CLAIM_KEYS = frozenset(
         "tolerance",
         "accept",
         "reason",
+        "by",
+        "apart",
+        "unlike",
         "expect",
         "note",
     )
@@ -99,6 +108,12 @@ class Claim:
     """The paper's words or number that set the range."""
     reason: str
     """How the range follows from them."""
+    by_runs: bool = False
+    """Whether the sentence is put to each run instead of to their mean."""
+    apart: str = ""
+    """Why it counts apart from what the paper states; empty if it does not."""
+    unlike: str = ""
+    """Why its bound is not that of the words which it quotes."""
     expect: Verdict = "reproduced"
     note: str = ""
     cell: tuple[str, str] | None = None
@@ -129,6 +144,8 @@ class Paper:
     makers: Mapping[str, Maker]
     """By figure."""
     claims: tuple[Claim, ...]
+    drawings: Mapping[str, str] = field(default_factory=dict)
+    """Figures of the paper that have no data: what they show, and where that is to be seen here."""
 
     def scenario(self, name: str) -> str:
         """The text of one of its scenario files."""
@@ -161,7 +178,10 @@ def read(key: str, text: str) -> Paper:
         if claim.figure not in figures:
             raise ClaimsError(f"{key}: `{claim.id}` is of the figure `{claim.figure}`, which `figures` does not list")
         seen.add(claim.id)
-    return Paper(key, str(data["title"]), str(data["reference"]), figures, makers, tuple(claims))
+    drawings = {str(name): str(shows) for name, shows in data.get("drawings", {}).items()}
+    if both := sorted(figures.keys() & drawings.keys()):
+        raise ClaimsError(f"{key}: `{both[0]}` is a figure with data or a drawing, not both")
+    return Paper(key, str(data["title"]), str(data["reference"]), figures, makers, tuple(claims), drawings)
 
 
 def _figure(key: str, name: str, written: Any) -> tuple[str, Maker]:
@@ -226,6 +246,8 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         raise ClaimsError(f"`{name}`: `expect` is one of {', '.join(get_args(Verdict))}, not {data['expect']!r}")
     if data.get("expect") == "differs" and not data.get("note"):
         raise ClaimsError(f"`{name}` is expected to differ: its `note` says why")
+    if data.get("by", "runs") != "runs":
+        raise ClaimsError(f'`{name}`: `by` is "runs" or left out, not {data["by"]!r}')
     value = data.get("paper")
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ClaimsError(f"`{name}`: `paper` is a number, or the paper's words")
@@ -242,6 +264,9 @@ def _claim(data: Mapping[str, Any]) -> Claim:
         accept=accept,
         quote=data["quote"],
         reason=data["reason"],
+        by_runs="by" in data,
+        apart=str(data.get("apart", "")),
+        unlike=str(data.get("unlike", "")),
         expect=data.get("expect", "reproduced"),
         note=data.get("note", ""),
     )

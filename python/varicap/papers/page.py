@@ -2,12 +2,14 @@
 
 import base64
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from varicap.interface import Folder, FolderError, parsed, read_whole
+from varicap.papers import conclusions, statements
 from varicap.papers.bar import bar, counts
+from varicap.papers.conclusions import Concluded
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.run import Grid
 from varicap.papers.verdict import Judged
@@ -27,6 +29,7 @@ _SHAPE = {
     "figures": Each(str),
     "verdicts": dict.fromkeys(("reproduced", "differs", "unsettled"), _MANY),
     "quick": Maybe(bool),
+    "conclusions": Maybe([{"says": str, "verdict": str, "why": str, "id": str}]),
 }
 """What the index needs of a record."""
 _MOST_PICTURE = 100_000_000
@@ -34,6 +37,11 @@ _MOST_PICTURE = 100_000_000
 _KEY = (
     "The band is what the paper's words allow, the ring the paper's number; the dot is ours with its 95 % interval. "
     "Reproduced: the whole interval lies within the band; differs: outside; unsettled: it reaches over the edge."
+)
+_RULE = (
+    "A claim stands if it is reproduced as read and differs under no other reading, falls if the reverse is true, and "
+    "depends if both occur. A conclusion stands if all claims that it rests on stand, falls if all fall, depends if "
+    "one depends or some stand and others fall, and is open otherwise."
 )
 _INDEX = (
     "Each figure leads to its page: what the paper says, what varicap measures, with intervals and bounds, and a "
@@ -44,9 +52,12 @@ svg.bound { width: 220px; height: 26px; }
 svg.bound .accepted { fill: var(--shade); }
 svg.bound .ours { stroke: currentColor; stroke-width: 2; fill: currentColor; }
 svg.bound .paper { fill: var(--panel); stroke: var(--ink); stroke-width: 1.4; }
+.stands { color: #00795a; } .falls { color: var(--loss); } .depends { color: #a06a00; } .open { color: var(--soft); }
+.conclusions th:first-child { width: 30%; } .conclusions tbody th { font-weight: 500; }
 .counts { display: block; width: 240px; height: 12px; }
 .reproduced { color: #00795a; } .differs { color: var(--loss); } .unsettled { color: #a06a00; }
-@media (prefers-color-scheme: dark) { .reproduced { color: #3ecf9f; } .unsettled { color: #f0b73f; } }
+@media (prefers-color-scheme: dark) { .reproduced { color: #3ecf9f; } .unsettled { color: #f0b73f; }
+  .stands { color: #3ecf9f; } .depends { color: #f0b73f; } }
 .claims th:first-child { width: 30%; } .claims th:nth-child(3) { width: 21%; } .claims tbody th { font-weight: 500; }
 .claims td:last-child { min-width: 9.5rem; }
 th .quote { display: block; color: var(--soft); font-style: italic; }
@@ -74,12 +85,12 @@ def html(done: Reproduction) -> str:
         tag(
             "header",
             tag("h1", paper.title),
-            tag("p", counted(done.counts), class_="description"),
+            *(tag("p", line, class_="description") for line in counted_lines(done)),
             counts(done.counts),
             tag("p", f"[{paper.key}] · {'quick' if done.is_quick else 'full'} run", class_="facts"),
             tag("nav", tag("ul", *links), aria_label="Figures"),
         ),
-        tag("main", tag("p", _KEY, class_="note"), *sections, _scenarios(done)),
+        tag("main", _conclusions(done.conclusions), tag("p", _KEY, class_="note"), *sections, _scenarios(done)),
         footer(),
     )
     return document(paper.title, body, styles=(_STYLE,))
@@ -95,6 +106,58 @@ def counted(verdicts: Mapping[str, int]) -> str:
     return (
         f"{verdicts['reproduced']} of {total} claims reproduced, {verdicts['differs']} differ, "
         f"{verdicts['unsettled']} unsettled"
+    )
+
+
+def counted_lines(done: Reproduction) -> list[str]:
+    """How many conclusions, statements and claims have each verdict, in this order."""
+    of_conclusions = [conclusions.counted(conclusions.counts(done.conclusions))] if done.conclusions else []
+    apart = [f"apart, {why}: {counted(of)}" for why, of in done.apart.items()]
+    return [*of_conclusions, statements.counted(statements.counts(done.statements)), counted(done.counts), *apart]
+
+
+def _conclusions(drawn: Sequence[Concluded]) -> Markup:
+    """What the paper concludes, whether it stands and why: above all figures."""
+    if not drawn:
+        return Markup()
+    headings = ("conclusion", "verdict", "why", "number", "readings", "today")
+    head = tag("thead", tag("tr", *(tag("th", heading, scope="col") for heading in headings)))
+    table = tag("table", head, tag("tbody", *map(_concluded, drawn)), class_="conclusions")
+    return tag(
+        "section",
+        tag("h2", "What the paper concludes"),
+        tag("p", _RULE, class_="note"),
+        tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Conclusions"),
+        id="conclusions",
+    )
+
+
+def _concluded(one: Concluded) -> Markup:
+    of = one.conclusion
+    rests = [joined(tag("a", judged.claim.id, href=f"#{judged.claim.id}"), " ") for judged in one.rests_on]
+    readings = [
+        tag("span", f"{head}: {', '.join(names)}", class_="note")
+        for head, names in (("holds", one.under), ("not", one.not_under))
+        if names
+    ]
+    today = [
+        tag("span", f"{under.name}: {conclusions.said(under.value)}, {under.verdict}", class_="note")
+        for _, under in one.today
+    ]
+    return tag(
+        "tr",
+        tag(
+            "th",
+            tag("span", f"{of.says} ({of.where})"),
+            tag("span", f"“{of.quote}”", class_="quote"),
+            scope="row",
+        ),
+        tag("td", tag("strong", one.stands, class_=one.stands)),
+        tag("td", one.why, tag("span", "rests on ", *rests, class_="note")),
+        tag("td", conclusions.number(one.number), tag("span", one.number.claim.id, class_="note")),
+        tag("td", *readings),
+        tag("td", *today),
+        id=f"conclusion-{of.id}",
     )
 
 
@@ -240,6 +303,13 @@ def _recorded(folder: Folder, name: str) -> tuple[dict[str, Any], set[str]] | No
         return None
 
 
+def _in_index(key: str, drawn: Mapping[str, Any]) -> Markup:
+    """A conclusion of a paper in a sentence, for the page over all papers."""
+    verdict = drawn["verdict"] if drawn["verdict"] in get_args(conclusions.Stands) else "open"
+    link = tag("a", drawn["says"], href=f"{key}/index.html#conclusion-{drawn['id']}")
+    return tag("li", tag("strong", verdict, class_=verdict), " ", link, " ", drawn["why"])
+
+
 def _paper(kept: Mapping[str, Any], files: Container[str]) -> Markup:
     key = kept["paper"]
     pictures = []
@@ -250,9 +320,11 @@ def _paper(kept: Mapping[str, Any], files: Container[str]) -> Markup:
         link = tag("a", image, tag("span", title), href=f"{key}/index.html#{figure}")
         pictures.append(tag("li", link))
     run = "quick run" if kept.get("quick") else "full run"
+    drawn = [_in_index(key, one) for one in kept.get("conclusions") or []]
     return tag(
         "section",
         tag("h2", tag("a", kept["title"], href=f"{key}/index.html")),
+        tag("ul", *drawn) if drawn else Markup(),
         tag("p", f"[{key}] {counted(kept['verdicts'])} · {run}", class_="note"),
         counts(kept["verdicts"]),
         tag("ul", *pictures, class_="gallery"),

@@ -1,13 +1,15 @@
 """The claims of a paper beside ours, for the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import get_args
 
 from rich.table import Table
 from rich.text import Text
 
+from varicap.papers import conclusions, statements
 from varicap.papers.claims import Verdict
+from varicap.papers.conclusions import Concluded
 from varicap.papers.page import counted
 from varicap.papers.reproduce import Reproduction
 from varicap.papers.run import Grid
@@ -17,13 +19,15 @@ from varicap.statistics import Interval
 
 _MARKS = {"reproduced": "", "differs": " ✗", "unsettled": " ?"}
 _STYLES = {"reproduced": "green", "differs": "red", "unsettled": "yellow"}
+_STANDS = {"stands": "green", "falls": "red", "depends": "yellow", "open": "dim"}
 
 
 def rich_tables(reproduction: Reproduction) -> list[Table]:
-    """The paper's tables cell by cell, its statements, the cells that are not reproduced, and what it does not have."""
+    """What the paper concludes, its tables cell by cell, its statements, and what it does not have."""
     cells = [claim for claim in reproduction.claims if claim.claim.cell is not None]
     explained = [one for one in reproduction.claims if one.claim.cell is None or one.verdict != "reproduced"]
-    tables = [_cells(list(group)) for _, group in groupby(cells, key=lambda claim: claim.claim.where)]
+    drawn = [_conclusions(reproduction.conclusions)] if reproduction.conclusions else []
+    tables = drawn + [_cells(list(group)) for _, group in groupby(cells, key=lambda claim: claim.claim.where)]
     if explained:
         tables.append(
             _statements(explained, "Statements, and cells that are not reproduced" if cells else "Statements")
@@ -31,9 +35,36 @@ def rich_tables(reproduction: Reproduction) -> list[Table]:
     return tables + [_grid(grid) for _, grid in reproduction.grids]
 
 
-def conclusion(name: str, *counts: Mapping[str, int]) -> str:
-    """How many claims of a paper, or of several together, have each verdict."""
-    return f"{name}: {counted({verdict: sum(one[verdict] for one in counts) for verdict in get_args(Verdict)})}"
+def summary(name: str, *done: Reproduction) -> str:
+    """How many conclusions, statements and claims of a paper, or of several together, have each verdict."""
+    parts = []
+    drawn = [one for of in done for one in of.conclusions]
+    if drawn:
+        parts.append(conclusions.counted(conclusions.counts(drawn)))
+    parts.append(statements.counted(statements.counts(one for of in done for one in of.statements)))
+    parts.append(counted({verdict: sum(of.counts[verdict] for of in done) for verdict in get_args(Verdict)}))
+    for of in done:
+        parts += [f"apart, {why}: {counted(count)}" for why, count in of.apart.items()]
+    return "\n".join(f"{name}: {part}" for part in parts)
+
+
+def _conclusions(drawn: Sequence[Concluded]) -> Table:
+    """Each conclusion in words, whether it stands, why, and for which readings."""
+    table = Table(title="What the paper concludes", title_justify="left", title_style="bold", show_lines=True)
+    for heading, ratio in (("conclusion", 4), ("", None), ("why", 4), ("readings", 3), ("today", 2)):
+        table.add_column(heading, ratio=ratio, no_wrap=ratio is None)
+    for one in drawn:
+        number = conclusions.number(one.number)
+        readings = [f"{head}: {', '.join(of)}" for head, of in (("holds", one.under), ("not", one.not_under)) if of]
+        today = [f"{under.name}: {conclusions.said(under.value)}, {under.verdict}" for _, under in one.today]
+        table.add_row(
+            Text(f"{one.conclusion.says} ({one.conclusion.where})"),
+            Text(one.stands, style=_STANDS[one.stands]),
+            Text(f"{one.why} [{one.number.claim.id}: {number}]"),
+            Text("\n".join(readings) or "–"),
+            Text("\n".join(today) or "–"),
+        )
+    return table
 
 
 def _cells(claims: Sequence[Judged]) -> Table:

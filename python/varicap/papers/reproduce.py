@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 from varicap.interface import Folder, __version__
+from varicap.papers import conclusions
+from varicap.papers import statements as sentences
 from varicap.papers.claims import Paper, Verdict
+from varicap.papers.conclusions import Concluded
 from varicap.papers.run import Grid, Outcome, Run
+from varicap.papers.statements import Statement
 from varicap.papers.verdict import Judged, judge
-from varicap.statistics import Progress
+from varicap.statistics import FEWEST, Progress
 
 MOST_EFFORT = 16
 """So many times the usual number of replications settle a claim or narrow its interval, or it stays as it is."""
@@ -39,19 +43,40 @@ class Reproduction:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many claims have each verdict."""
-        return {verdict: sum(one.verdict == verdict for one in self.claims) for verdict in get_args(Verdict)}
+        """How many claims have each verdict, without those that count apart."""
+        of = [one.verdict for one in self.claims if not one.claim.apart]
+        return {verdict: of.count(verdict) for verdict in get_args(Verdict)}
 
     @property
-    def surprises(self) -> list[Judged]:
-        """Claims whose verdict differs from the one on record."""
-        return [claim for claim in self.claims if not claim.is_expected]
+    def apart(self) -> dict[str, dict[str, int]]:
+        """The same of the claims that count apart, by what sets them apart."""
+        found: dict[str, dict[str, int]] = {}
+        for one in self.claims:
+            if one.claim.apart:
+                found.setdefault(one.claim.apart, dict.fromkeys(get_args(Verdict), 0))[one.verdict] += 1
+        return found
+
+    @property
+    def conclusions(self) -> tuple[Concluded, ...]:
+        """What the paper concludes, as far as all claims that it rests on were judged."""
+        return conclusions.conclude(conclusions.of_paper(self.paper.key), self.claims)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The sentences of the paper that were put to the test."""
+        return sentences.statements(self.claims)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as an object, as ``varicap reproduce KEY --json`` prints it."""
         return {
             "paper": self.paper.key,
+            "conclusions": [one.to_dict() for one in self.conclusions],
+            "statements": {
+                "counts": sentences.counts(self.statements),
+                "all": [one.to_dict() for one in self.statements],
+            },
             "verdicts": self.counts,
+            "apart": self.apart,
             "claims": [claim.to_dict() for claim in self.claims],
             "beside": [
                 {
@@ -106,7 +131,16 @@ def _judged(paper: Paper, figure: str, run: Run) -> tuple[Outcome, list[Judged]]
     """
     while True:
         outcome = maker(paper, figure)(run)
-        judged = [judge(claim, outcome.values[claim.id]) for claim in paper.of(figure)]
+        judged = [
+            judge(
+                claim,
+                outcome.values[claim.id],
+                outcome.readings.get(claim.id),
+                outcome.today.get(claim.id),
+                outcome.points.get(claim.id, ""),
+            )
+            for claim in paper.of(figure)
+        ]
         wanted = [run.effort]
         if run.settle:
             wanted += [_to_settle(one, run.effort) for one in judged]
@@ -122,6 +156,8 @@ def _to_settle(judged: Judged, spent: int) -> int:
     """The effort that would settle a claim, after `spent`; that again if none would, or none is needed."""
     missing = judged.runs_missing
     samples = None if judged.value.sim is None else judged.value.sim.samples
+    if samples is not None and samples < FEWEST and judged.verdict == "unsettled":
+        return spent * math.ceil(FEWEST / samples)
     if missing is None or samples is None:
         return spent
     needed = math.ceil(spent * (samples + missing) / samples)

@@ -46,6 +46,12 @@ class Outcome:
     draw: Callable[[], "Figure"]
     grids: Sequence[Grid] = ()
     """Tables that the paper does not have."""
+    readings: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """Our values by the id of a claim, under other choices of what the paper leaves open, by name."""
+    today: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """Our values by the id of a claim, of a TCP of today, by name."""
+    points: Mapping[str, str] = field(default_factory=dict)
+    """At which points a claim about several was looked at, which are fewer in a quick run."""
 
 
 @dataclass

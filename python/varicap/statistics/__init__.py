@@ -2,9 +2,10 @@
 
 from varicap.statistics.interval import MANY, Array, Interval, Range, finite, intervals
 from varicap.statistics.progress import Progress
-from varicap.statistics.verdict import Bounds, Verdict, settle, together
+from varicap.statistics.verdict import FEWEST, Bounds, Verdict, settle, together
 
 __all__ = [
+    "FEWEST",
     "MANY",
     "Array",
     "Bounds",

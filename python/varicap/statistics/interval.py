@@ -102,6 +102,17 @@ class Interval:
         half = float(stdtrit(freedom, (1 + _CONFIDENCE) / 2)) * math.sqrt(total)
         return cls(mean, mean - half, mean + half)
 
+    @classmethod
+    def share(cls, holds: "NDArray[np.bool_] | Sequence[bool]") -> Self:
+        """The share of independent runs in which something holds.
+
+        >>> all_of_six = Interval.share([True] * 6)
+        >>> all_of_six.mean, round(all_of_six.lo, 2), all_of_six.hi
+        (1.0, 0.54, 1.0)
+        """
+        seen = np.asarray(holds, dtype=np.bool_)
+        return cls(float(seen.mean()), *binomial(int(seen.sum()), seen.size), seen.size)
+
     @property
     def agrees(self) -> bool:
         """Whether it has no width because its samples agree, which says nothing of others: it decides nothing.
@@ -225,6 +236,22 @@ def poisson(seen: Any) -> tuple[Any, Any]:
 
     few = np.where(seen > 0.0, np.maximum(end(np.maximum(seen, 1e-9), -normal), 0.0), 0.0)
     return few, end(seen + 1.0, normal)
+
+
+def binomial(successes: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of the probability of a success, of which so many runs had one.
+
+    Source: [clopper34], the exact one.
+
+    >>> [round(end, 2) for end in binomial(3, 3)], [round(end, 2) for end in binomial(10, 20)]
+    ([0.29, 1.0], [0.27, 0.73])
+    """
+    from scipy.special import betaincinv  # slow to import
+
+    outside = (1 - _CONFIDENCE) / 2
+    low = 0.0 if successes == 0 else float(betaincinv(successes, of - successes + 1, outside))
+    high = 1.0 if successes == of else float(betaincinv(successes + 1, of - successes, 1 - outside))
+    return low, high
 
 
 def finite(value: float | None) -> float | None:

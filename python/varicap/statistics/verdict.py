@@ -15,7 +15,7 @@ from varicap.statistics.interval import Interval, finite
 Verdict: TypeAlias = Literal["meets", "misses", "undecided"]
 Found = TypeVar("Found")
 
-_FEWEST = 4
+FEWEST = 4
 """Replications of which an interval says something."""
 _MOST = 10**9
 """Replications that stand for any number."""
@@ -69,8 +69,8 @@ class Bounds:
             return done
         if value.agrees:
             return _MOST
-        if value.lo is None or value.hi is None or not isfinite(value.mean) or done < _FEWEST:
-            return max(_FEWEST, done + 1)
+        if value.lo is None or value.hi is None or not isfinite(value.mean) or done < FEWEST:
+            return max(FEWEST, done + 1)
         gap = min(abs(value.mean - edge) for edge in (self.low, self.high))
         # An interval narrows with the square root of the replications; its farther end needs more than its nearer one.
         wanted = done * (value.near_reach / gap) ** 2 if gap else inf
@@ -115,7 +115,7 @@ def settle(
         if wanted > _HOPELESS * most:
             break
         # The estimate is rough: at most three times as many at once.
-        runs = min(wanted, 3 * runs if runs >= _FEWEST else wanted, most)
+        runs = min(wanted, 3 * runs if runs >= FEWEST else wanted, most)
         found = measure(runs)
     return found
 

@@ -22,6 +22,8 @@ use crate::scenario::{App, Scenario};
 /// (`varicap run examples/fixed.toml --seeds 1 -j 1 --no-plot --set duration="'20000 s'"`), up to 90 ns while others used
 /// its cores as well, and 110 ns with the reservations of reserved.toml.
 const SECONDS_PER_EVENT: f64 = 100e-9;
+/// CPU time of a packet of QUIC, most of which its cryptography takes [s].
+const SECONDS_PER_ENDPOINT_PACKET: f64 = 55e-6;
 /// An exponential function takes that part of an event.
 const EVENTS_PER_EXPONENTIAL: f64 = 0.3;
 /// CPU time of a change of capacity or delay, or of an opportunity [s].
@@ -215,10 +217,10 @@ fn in_memory<V: Copy>(timeline: &Arc<Timeline<V>>) -> (usize, f64) {
 /// The number of things that a source begins by itself, whether or not a link has room for them: arrivals, datagrams, periods of activity.
 fn starts(flow: &FlowSpec, duration: f64) -> f64 {
     match &flow.transport {
-        Transport::Tcp { app: App::Arrivals(arrivals), .. } => arrivals.rate.as_hz() * duration,
-        Transport::Tcp { tcp, app } => {
-            f64::from(flow.count) * (1.0 + app.actions(tcp.mss.as_u64() as f64, duration))
-        }
+        Transport::Tcp { app, .. } | Transport::Endpoint { app, .. } => match app {
+            App::Arrivals(arrivals) => arrivals.rate.as_hz() * duration,
+            _ => f64::from(flow.count) * (1.0 + app.actions(flow.payload().as_u64() as f64, duration)),
+        },
         Transport::Datagrams(datagrams) => {
             let bits = datagrams.size.as_u64() as f64 * 8.0;
             f64::from(flow.count) * datagrams.rate.fastest().as_bps() as f64 / bits * duration
@@ -271,7 +273,7 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
         // Packets that a link has no room for are sent all the same.
         let packets = carried.max(at_once(flow, duration));
         let acks = packets / f64::from(packets_per_ack(flow)).max(1.0);
-        let answers = if matches!(flow.transport, Transport::Tcp { .. }) { acks } else { 0.0 };
+        let answers = if matches!(flow.transport, Transport::Datagrams(_)) { 0.0 } else { acks };
         estimate.events += packets * (flow.forward.len() + usize::from(flow.abr.is_some()) + 1) as f64
             + answers * (flow.reverse.len() + 1) as f64;
         if packets.is_infinite() {
@@ -286,7 +288,10 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
         }
         estimate.events +=
             starts(flow, duration) + updates(network, flow, duration) + expiries(flow, duration);
-        if let Transport::Tcp { app: App::Arrivals(arrivals), .. } = &flow.transport {
+        if let Transport::Endpoint { .. } = flow.transport {
+            estimate.cpu_s += packets * SECONDS_PER_ENDPOINT_PACKET;
+        }
+        if let Some(App::Arrivals(arrivals)) = flow.app() {
             estimate.memory_bytes += f64::from(arrivals.at_most) * PER_FLOW;
         }
     }
@@ -294,7 +299,7 @@ fn of_network(scenario: &Scenario, network: &Network) -> Estimate {
     let moves =
         |link: &LinkSpec| changes_of(link, network.duration, PROBE) + slots_and_fades(link) * duration;
     let changes: f64 = links.iter().map(moves).sum();
-    estimate.cpu_s = estimate.events * SECONDS_PER_EVENT + changes * SECONDS_PER_CHANGE;
+    estimate.cpu_s += estimate.events * SECONDS_PER_EVENT + changes * SECONDS_PER_CHANGE;
     estimate.events += changes;
     let record = &scenario.record;
     let samples = duration / record.sample.as_secs_f64();
@@ -318,6 +323,9 @@ fn offered(network: &Network, flow: &FlowSpec) -> f64 {
         Transport::Datagrams(datagrams) => datagrams.rate.fastest().as_bps() as f64 / 8.0 / packet * duration,
         Transport::Tcp { tcp, app } => by_window(network, flow, tcp)
             .min(app.packets(tcp.mss.as_u64() as f64, duration) * RETRANSMISSIONS),
+        Transport::Endpoint { app, .. } => {
+            app.packets(flow.payload().as_u64() as f64, duration) * RETRANSMISSIONS
+        }
     };
     by_capacity.min(by_flow * count)
 }
@@ -390,7 +398,7 @@ fn in_flight(flow: &FlowSpec, links: &[LinkSpec], packets: f64, duration: f64) -
     let path = if flow.abr.is_some() { f64::INFINITY } else { path };
     let windows = match &flow.transport {
         Transport::Tcp { tcp, .. } => most_in_flight(tcp) * f64::from(flow.count),
-        Transport::Datagrams(_) => f64::INFINITY,
+        Transport::Datagrams(_) | Transport::Endpoint { .. } => f64::INFINITY,
     };
     begun.min(path).min(windows)
 }
@@ -402,6 +410,7 @@ fn packets_per_ack(flow: &FlowSpec) -> u32 {
             AckPolicy::Delayed(delayed) => delayed.segments,
         },
         Transport::Datagrams(_) => 1,
+        Transport::Endpoint { .. } => 2, // RFC 9000 §13.2.2
     }
 }
 

@@ -42,6 +42,9 @@ pub fn explain(scenario: &Scenario, networks: &[Network]) -> Vec<Explained> {
     lines
 }
 
+/// The transports that a flow may have instead of TCP.
+const OTHERS: [&str; 3] = ["datagrams", "quic", "endpoint"];
+
 struct Walk<'a> {
     scenario: &'a Scenario,
     path: Vec<String>,
@@ -64,9 +67,11 @@ impl Walk<'_> {
         match (schema::kind(&path), json) {
             (_, None) => self.line(None),
             (Kind::Table(keys), Some(table)) => {
-                let transport = table.get("datagrams").is_some();
-                let unused =
-                    |key: &str| if transport { key == "tcp" || key == "app" } else { key == "datagrams" };
+                let unused = |key: &str| match key {
+                    "tcp" => OTHERS.iter().any(|other| table.get(other).is_some()),
+                    "app" => table.get("datagrams").is_some(),
+                    _ => OTHERS.contains(&key) && table.get(key).is_none(),
+                };
                 for key in keys.iter().filter(|key| !unused(key)) {
                     self.within(key, table.get(key));
                 }

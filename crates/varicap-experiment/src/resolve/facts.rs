@@ -5,7 +5,9 @@ use varicap_net::{AbrConfig, CapacityParts};
 use varicap_tcp::LARGEST_WINDOW;
 use varicap_units::{Amount, Bytes, Rate};
 
-use crate::resolve::network::{FeedbackSpec, FlowSpec, LinkSpec, Network, ReservationSpec, Transport};
+use crate::resolve::network::{
+    EndpointSpec, FeedbackSpec, FlowSpec, LinkSpec, Network, ReservationSpec, Transport,
+};
 use crate::resolve::parts::arq;
 use crate::resolve::topology::Placed;
 use crate::scenario::Scenario;
@@ -79,6 +81,12 @@ fn flow_facts(network: &Network, flow: &FlowSpec) -> Json {
             })
         }
         Transport::Datagrams(datagrams) => json!({ "datagrams": datagrams }),
+        Transport::Endpoint { endpoint: EndpointSpec::Quic(quic), app, .. } => {
+            json!({ "app": app, "quic": quic })
+        }
+        Transport::Endpoint { endpoint: EndpointSpec::Named(name), app, .. } => {
+            json!({ "app": app, "endpoint": name })
+        }
     };
     if let (Some(facts), Json::Object(more)) = (facts.as_object_mut(), more) {
         facts.extend(more);

@@ -18,7 +18,7 @@ use varicap_units::{Amount, Bytes, Rate, Span, Time};
 
 use crate::check::At;
 use crate::error::ScenarioError;
-use crate::resolve::network::{FlowSpec, LinkSpec, Network, Transport, round_trip};
+use crate::resolve::network::{EndpointSpec, FlowSpec, LinkSpec, Network, Transport, round_trip};
 use crate::resolve::parts::{abr, arq, feedback, policy, queue, relay, reservation};
 use crate::resolve::topology::{Placed, Routes};
 use crate::scenario::document::{counted, join_path};
@@ -208,9 +208,16 @@ fn resolve_flow(
 ) -> Result<FlowSpec, ScenarioError> {
     let flow = group.flow;
     policy::check_file(&group.path, flow, files)?;
-    let transport = match flow.datagrams {
-        Some(datagrams) => Transport::Datagrams(datagrams),
-        None => Transport::Tcp { tcp: resolve_tcp(group, links)?, app: flow.app.clone() },
+    let endpoint = match (&flow.quic, &flow.endpoint) {
+        (Some(quic), _) => Some(EndpointSpec::Quic(quic.clone())),
+        (None, endpoint) => endpoint.as_ref().map(|endpoint| EndpointSpec::Named(endpoint.name.clone())),
+    };
+    let transport = match (flow.datagrams, endpoint) {
+        (Some(datagrams), _) => Transport::Datagrams(datagrams),
+        (None, Some(endpoint)) => {
+            Transport::Endpoint { endpoint, tcp: resolve_tcp(group, links)?, app: flow.app.clone() }
+        }
+        (None, None) => Transport::Tcp { tcp: resolve_tcp(group, links)?, app: flow.app.clone() },
     };
     Ok(FlowSpec {
         name: Arc::from(group.name),
@@ -222,7 +229,11 @@ fn resolve_flow(
         start: Time::ZERO + flow.start,
         start_spread: flow.start_spread,
         stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop),
-        jitter: flow.jitter.unwrap_or_else(|| jitter(group, groups, links)),
+        jitter: match flow.jitter {
+            Some(jitter) => jitter,
+            None if flow.is_tcp() || flow.datagrams.is_some() => jitter(group, groups, links),
+            None => Span::ZERO, // what it answers when is its own
+        },
         packet: group.packet,
         feedback: feedback::resolve(&group.path, flow, &group.routes, links, scenario.duration)?,
         reservation: reservation::resolve(&group.path, flow, &group.routes, links)?,

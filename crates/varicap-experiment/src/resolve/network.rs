@@ -8,7 +8,8 @@ use varicap_tcp::{LARGEST_WINDOW, Reservation, TcpConfig};
 use varicap_units::part::Part;
 use varicap_units::{Amount, Bytes, NANOS_PER_SEC, Probability, Rate, Span, Time, TokenBucket};
 
-use crate::scenario::{App, Datagrams, Share, Spacing};
+use crate::scenario::quic::IP_AND_UDP;
+use crate::scenario::{App, Datagrams, QuicConfig, QuicCongestion, Share, Spacing};
 
 /// Links and flows, ready for an engine. Two engines given the same network face the same path.
 #[derive(Clone, Debug)]
@@ -149,8 +150,36 @@ pub struct RelaySpec {
 impl FlowSpec {
     /// Whether its connections are transfers that come and go, or relays of such.
     pub fn carries_arrivals(&self) -> bool {
-        let arrivals = matches!(&self.transport, Transport::Tcp { app: App::Arrivals(_), .. });
+        let arrivals = matches!(self.app(), Some(App::Arrivals(_)));
         arrivals || self.relay.is_some_and(|relay| relay.transfers)
+    }
+
+    /// Its application, if its transport has one.
+    pub fn app(&self) -> Option<&App> {
+        match &self.transport {
+            Transport::Tcp { app, .. } | Transport::Endpoint { app, .. } => Some(app),
+            Transport::Datagrams(_) => None,
+        }
+    }
+
+    /// The settings of its congestion control, if that is one of ours or was brought along.
+    pub fn control(&self) -> Option<&TcpConfig> {
+        match &self.transport {
+            Transport::Tcp { tcp, .. } => Some(tcp),
+            Transport::Endpoint { endpoint: EndpointSpec::Quic(quic), tcp, .. } => {
+                (quic.congestion == QuicCongestion::Varicap).then_some(tcp)
+            }
+            _ => None,
+        }
+    }
+
+    /// Payload of its full-sized packet, which converts bytes to packets [B].
+    pub fn payload(&self) -> Bytes {
+        match &self.transport {
+            Transport::Tcp { tcp, .. } => tcp.mss,
+            Transport::Datagrams(datagrams) => datagrams.size,
+            Transport::Endpoint { .. } => self.packet.saturating_sub(IP_AND_UDP),
+        }
     }
 
     /// Whether a run draws random numbers for it.
@@ -158,6 +187,8 @@ impl FlowSpec {
         let carried = match &self.transport {
             Transport::Tcp { tcp, app } => tcp.congestion.draws() || app.draws(),
             Transport::Datagrams(datagrams) => datagrams.spacing == Spacing::Poisson,
+            // Keys, identifiers and skipped packet numbers.
+            Transport::Endpoint { .. } => true,
         };
         let told = self.feedback.as_ref().is_some_and(|told| told.loss.draws() || told.scone.is_some());
         let delayed = self.reservation.as_ref().is_some_and(|reserved| reserved.terms.delayed.is_some());
@@ -211,4 +242,22 @@ pub enum Transport {
     },
     /// Datagrams that answer to nothing.
     Datagrams(Datagrams),
+    /// A transport that is not ours, fed by an application.
+    Endpoint {
+        /// The transport.
+        endpoint: EndpointSpec,
+        /// Where the transport asks for a congestion control of ours: that of this connection.
+        tcp: TcpConfig,
+        /// The application.
+        app: App,
+    },
+}
+
+/// A transport that is not ours.
+#[derive(Clone, Debug)]
+pub enum EndpointSpec {
+    /// QUIC by an implementation that people use.
+    Quic(QuicConfig),
+    /// One that the run is given by this name.
+    Named(String),
 }

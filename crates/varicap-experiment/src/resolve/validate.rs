@@ -2,6 +2,8 @@
 
 use indexmap::IndexMap;
 use varicap_net::{CapacityConfig, Framing};
+use varicap_tcp::Congestion;
+use varicap_tcp::congestion::EcnNeed;
 use varicap_units::part::{FASTEST, Part};
 use varicap_units::{Bytes, Rate, Span};
 
@@ -11,7 +13,9 @@ use crate::resolve::parts::{abr, feedback, netem, queue, reactive, relay, reserv
 use crate::resolve::topology::Placed;
 use crate::scenario::document::join_path;
 use crate::scenario::name::{LONGEST_NAME, in_name};
-use crate::scenario::{DatagramRate, Datagrams, FlowConfig, LinkConfig, SCHEMA_VERSION, Scenario, Spacing};
+use crate::scenario::{
+    App, DatagramRate, Datagrams, FlowConfig, LinkConfig, QuicCongestion, SCHEMA_VERSION, Scenario, Spacing,
+};
 
 /// Largest IP packet [B].
 const LARGEST_PACKET: u64 = 65_535;
@@ -168,7 +172,12 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
         at.bounded("jitter", jitter)?;
     }
     reservation::check(at, flow, flow.packet())?;
+    let transports = [flow.datagrams.is_some(), flow.quic.is_some(), flow.endpoint.is_some()];
+    let one = transports.into_iter().filter(|is_given| *is_given).count() <= 1;
+    at.require("", one, "several", "one of `datagrams`, `quic` and `endpoint`")
+        .map_err(|error| ScenarioError { key: at.path().to_owned(), ..error })?;
     match &flow.datagrams {
+        _ if flow.quic.is_some() || flow.endpoint.is_some() => check_endpoint(at, flow, scenario),
         Some(datagrams) => {
             for key in ["tcp", "app"] {
                 let path = [at.path(), key].map(String::from).join(".");
@@ -193,6 +202,49 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
             feedback::check_heeded(at, flow)?;
             at.inner("tcp").part(flow.tcp.check())
         }
+    }
+}
+
+/// A flow whose transport is not ours: what only our TCP has is refused, rather than ignored.
+fn check_endpoint(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
+    let silent = "nothing: only the simulator's TCP has it";
+    for (key, is_given) in [
+        ("feedback", flow.feedback.is_some()),
+        ("abr", flow.abr.is_some()),
+        ("reservation", flow.reservation.is_some()),
+        ("jitter", flow.jitter.is_some()),
+    ] {
+        at.require(key, !is_given, "a value", silent)?;
+    }
+    at.require("app", !matches!(flow.app, App::Relay(_)), "relay", "another one: only TCP relays")?;
+    at.inner("app").part(flow.app.check())?;
+    let heed = "false: no rate is advertised to this transport";
+    at.inner("app").inner(flow.app.name()).require("heed", !flow.app.heeds(), true, heed)?;
+    let takes_control = flow.quic.as_ref().is_some_and(|quic| quic.congestion == QuicCongestion::Varicap);
+    let path = at.key("tcp");
+    let keys = crate::scenario::document::split_path(&path);
+    let given = scenario.source.given(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+    let expected = "nothing, unless `quic.congestion` is \"varicap\", which is the control of this table";
+    at.require("tcp", takes_control || !given, "a table", expected)?;
+    if takes_control {
+        let wants = flow.tcp.congestion.wants();
+        let needs = wants.rate_samples || wants.each_mark || wants.ecn != EcnNeed::AsSet;
+        let expected =
+            "a control by windows: QUIC's stack tells it neither delivery rates nor which data was marked";
+        let refused = matches!(
+            flow.tcp.congestion,
+            Congestion::Policy(_)
+                | Congestion::Module(_)
+                | Congestion::Ratcp(_)
+                | Congestion::RateAdaptiveWindow(_)
+        );
+        at.require("tcp.congestion", !needs && !refused, flow.tcp.congestion.name(), expected)?;
+        at.inner("tcp").part(flow.tcp.check())?;
+    }
+    match (&flow.quic, &flow.endpoint) {
+        (Some(quic), _) => at.inner("quic").part(quic.check()),
+        (_, Some(endpoint)) => at.inner("endpoint").part(endpoint.check()),
+        _ => Ok(()),
     }
 }
 

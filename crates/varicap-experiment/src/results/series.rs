@@ -54,8 +54,8 @@ pub struct SenderState {
     pub in_flight: Bytes,
     /// Smoothed RTT.
     pub srtt: Option<Span>,
-    /// Retransmission timeout.
-    pub rto: Span,
+    /// Retransmission timeout, if it is known.
+    pub rto: Option<Span>,
     /// State of loss recovery.
     pub state: State,
 }
@@ -77,7 +77,7 @@ impl SenderState {
             ssthresh: sender.ssthresh().filter(|&ssthresh| ssthresh < Bytes::MAX),
             in_flight: sender.in_flight(),
             srtt: sender.smoothed_rtt(),
-            rto: sender.rto(),
+            rto: Some(sender.rto()),
             state: sender.state(),
         }
     }
@@ -160,7 +160,7 @@ impl FlowSeries {
             ssthresh_bytes: bytes(sender.and_then(|sender| sender.ssthresh)),
             in_flight_bytes: bytes(sender.map(|sender| sender.in_flight)),
             srtt_s: real(sender.and_then(|sender| sender.srtt).map(Span::as_secs_f64)),
-            rto_s: real(sender.map(|sender| sender.rto.as_secs_f64())),
+            rto_s: real(sender.and_then(|sender| sender.rto).map(Span::as_secs_f64)),
             goodput_bps: per_second(done.in_order, span),
             throughput_bps: per_second(done.delivered, span),
             compliant_bps: real(meter.is_reserved().then(|| per_second(done.compliant, span))),

@@ -9,6 +9,7 @@ pub(crate) mod document;
 pub(crate) mod json;
 pub(crate) mod name;
 pub(crate) mod positions;
+pub(crate) mod quic;
 pub(crate) mod reservation;
 pub(crate) mod schema;
 pub(crate) mod stack;
@@ -27,6 +28,7 @@ use varicap_units::{Bytes, JsonSchema, Probability, Rate, Span};
 pub use varicap_app::{App, Arrivals, Lognormal, OnOff, Pareto, Relay, Sizes, Transfer};
 
 pub use datagrams::{DatagramRate, Datagrams, Spacing};
+pub use quic::{AckFrequency, EndpointConfig, IP_AND_UDP, QuicConfig, QuicCongestion, QuicStack};
 pub use reservation::{ReservationConfig, ReservedRate};
 
 use document::Source;
@@ -240,15 +242,29 @@ pub struct FlowConfig {
     /// Instead of `app` and `tcp`: datagrams, at a rate of their own or at that of an encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
+    /// Instead of TCP: QUIC by an implementation that people use, in the simulator alone. Of `tcp`, only the congestion
+    /// control counts, and that where this table asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quic: Option<QuicConfig>,
+    /// Instead of TCP: a transport that the run is given by name, in the simulator alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointConfig>,
 }
 
 impl FlowConfig {
     /// Wire size of its full packets [B].
     pub(crate) fn packet(&self) -> Bytes {
-        match &self.datagrams {
-            Some(datagrams) => datagrams.size,
-            None => self.tcp.packet(),
+        match (&self.datagrams, &self.quic, &self.endpoint) {
+            (Some(datagrams), ..) => datagrams.size,
+            (_, Some(quic), _) => quic.mtu,
+            (.., Some(endpoint)) => endpoint.mtu,
+            _ => self.tcp.packet(),
         }
+    }
+
+    /// Whether its transport is TCP.
+    pub(crate) fn is_tcp(&self) -> bool {
+        self.datagrams.is_none() && self.quic.is_none() && self.endpoint.is_none()
     }
 }
 
@@ -272,6 +288,8 @@ impl Default for FlowConfig {
             abr: None,
             reservation: None,
             datagrams: None,
+            quic: None,
+            endpoint: None,
         }
     }
 }

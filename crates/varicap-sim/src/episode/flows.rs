@@ -70,7 +70,7 @@ fn vacant(flow: &FlowSpec) -> Option<&PolicyConfig> {
             Congestion::Policy(policy) if policy.source().is_none() => Some(policy),
             _ => None,
         },
-        Transport::Datagrams(_) => None,
+        Transport::Datagrams(_) | Transport::Endpoint { .. } => None,
     }
 }
 

@@ -14,7 +14,7 @@ mod flows;
 mod link;
 mod many;
 
-use varicap_experiment::Network;
+use varicap_experiment::{FlowSpec, Network, Transport};
 use varicap_tcp::congestion::Quantity;
 use varicap_units::{Streams, Time};
 
@@ -55,6 +55,13 @@ pub struct Shape {
 impl Task {
     /// The sizes of the task in `network`; an error says why there is none.
     pub fn shape(&self, network: &Network) -> Result<Shape, String> {
+        let foreign = |flow: &&FlowSpec| matches!(flow.transport, Transport::Endpoint { .. });
+        if let Some(flow) = network.flows.iter().find(foreign) {
+            return Err(format!(
+                "flow `{}` has a transport that environments have no place for: TCP and datagrams",
+                flow.name
+            ));
+        }
         match self {
             Task::Flows(task) => task.shape(network),
             Task::Link(task) => task.shape(network),

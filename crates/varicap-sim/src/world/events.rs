@@ -46,6 +46,12 @@ impl Events {
         self.left < 0
     }
 
+    /// After the next event somebody is asked.
+    pub(super) fn ask_next(&mut self) {
+        let total = self.total();
+        *self = Events { left: 0, then: total };
+    }
+
     /// Somebody has been asked.
     fn go_on(&mut self) {
         *self = Events::after(self.total());
@@ -59,6 +65,9 @@ impl World {
         self.end = end;
         while let Some(now) = self.run_on(end) {
             self.events.go_on();
+            if self.has_failed() {
+                return false;
+            }
             self.prefetches = self.is_crowd() || self.net.is_long();
             if !go_on(now) {
                 return false;

@@ -42,6 +42,9 @@ impl World {
         for connection in self.connections.iter().filter(|connection| connection.is_open()) {
             senders[connection.meter as usize] = Some(SenderState::of(&connection.sender));
         }
+        for (meter, state) in self.endpoints.iter().flat_map(|endpoints| endpoints.senders()) {
+            senders[meter] = Some(state);
+        }
         let reserved = self.reserved_states(now);
         for MeteredSeries { meter, series } in &mut *flows {
             // Where transfers come and go, the window of one of them says nothing about the group.
@@ -100,6 +103,9 @@ impl World {
     /// The totals of the senders of each meter up to `now`.
     fn sender_totals(&mut self, now: Time) -> Vec<SenderTotals> {
         let mut totals = self.observer.sender_totals(now, &self.connections, self.net.marked_losses());
+        for (meter, total) in self.endpoints.iter().flat_map(|endpoints| endpoints.totals(now)) {
+            totals[meter] = totals[meter].plus(&total);
+        }
         for source in &self.sources {
             if let Source::Datagrams { meter, source, .. } = source {
                 let total = &mut totals[*meter as usize];

@@ -4,6 +4,7 @@
 //! instant. Nothing below this crate knows an event queue; nothing here knows how TCP or a queue works.
 
 mod closing;
+mod endpoints;
 mod events;
 mod measured;
 mod policies;
@@ -11,6 +12,7 @@ mod prefetching;
 mod source;
 
 use varicap_engine::{Admission, Node, NodeId, Opening};
+use varicap_experiment::Transport;
 use varicap_experiment::packets::PacketLog;
 use varicap_net::Frame;
 use varicap_units::{Bytes, Rate, Time};
@@ -23,6 +25,7 @@ use crate::openers::Openers;
 use crate::packet::Packet;
 use crate::pages;
 
+pub use endpoints::{EndpointFactory, EndpointStart, Endpoints};
 use events::Events;
 pub use policies::{Decisions, Policies, Timetable};
 pub use source::{FeedbackNode, Source};
@@ -41,6 +44,9 @@ pub struct World {
     free: Vec<u32>,
     openers: Openers,
     feedback: Option<FeedbackNode>,
+    /// Connections of transports that are not ours, and the node at which they are polled.
+    endpoints: Option<Box<Endpoints>>,
+    endpoints_node: Option<NodeId>,
     /// Connections that an advertised rate has just reached, with that rate; kept to reuse its allocation.
     heard: Vec<(u32, Rate)>,
     events: Events,
@@ -58,7 +64,10 @@ impl World {
         sources: Vec<Source>,
         openers: Openers,
         feedback: Option<FeedbackNode>,
+        endpoints: Option<Box<Endpoints>>,
     ) -> World {
+        let endpoints_place = sources.iter().position(|source| matches!(source, Source::Endpoints));
+        let endpoints_node = endpoints_place.map(|place| net.nodes().source(place));
         for (index, source) in sources.iter().enumerate() {
             let node = net.nodes().source(index);
             net.queue.wake(node, source.poll_at(&openers.openings));
@@ -74,6 +83,8 @@ impl World {
             free: Vec::new(),
             openers,
             feedback,
+            endpoints,
+            endpoints_node,
             heard: Vec::new(),
             events: Events::new(),
             end: Time::ZERO,
@@ -165,6 +176,10 @@ impl World {
     }
 
     fn arrive_datagram(&mut self, now: Time, packet: &Packet) {
+        if let Some(datagram) = self.net.take_bytes(packet) {
+            self.net.discard(packet);
+            return self.arrive_at_endpoint(now, packet, &datagram);
+        }
         self.observer.on_datagram(packet);
         let Some(number) = self.net.arrive_datagram(packet) else { return };
         let of_packet = |source: &&mut Source| matches!(source, Source::Datagrams { meter, .. } if *meter == packet.owner());
@@ -315,9 +330,10 @@ impl World {
             Source::Openings => {
                 let openings = &mut self.openers.openings;
                 match openings.poll(now) {
-                    Some(Admission::Connection(opening)) => {
-                        self.open(now, &opening);
-                    }
+                    Some(Admission::Connection(opening)) => match openings.flow(opening.group).transport {
+                        Transport::Endpoint { .. } => self.open_endpoints(now, &opening),
+                        _ => drop(self.open(now, &opening)),
+                    },
                     Some(Admission::TurnedAway { group }) => {
                         self.observer.on_turned_away(openings.meter(group, None))
                     }
@@ -325,6 +341,7 @@ impl World {
                 }
             }
             Source::Feedback => return self.poll_feedback(now),
+            Source::Endpoints => return self.poll_endpoints(now),
             Source::Policies(_) => return self.poll_policies(now),
             Source::Reservation { group, changes } => {
                 let (group, rate) = (*group, changes.change(now));

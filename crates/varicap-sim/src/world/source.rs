@@ -23,6 +23,8 @@ pub enum Source {
     Openings,
     /// Feedback from links to senders; the world keeps its state apart, in a [`FeedbackNode`].
     Feedback,
+    /// Connections of transports that are not ours; the world keeps them apart.
+    Endpoints,
     /// Policies that act when their intervals end, and an environment that decides.
     Policies(Policies),
     /// Load-reactive links that share a capacity.
@@ -43,6 +45,7 @@ impl Source {
             Source::Datagrams { source, .. } => source.poll_at(),
             Source::Openings => openings.poll_at(),
             Source::Feedback => Time::ZERO,
+            Source::Endpoints => Time::NEVER,
             Source::Policies(policies) => policies.poll_at(),
             Source::Pools(pools) => pools.poll_at(),
             Source::Reservation { changes, .. } => changes.poll_at(),

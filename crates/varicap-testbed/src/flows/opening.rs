@@ -28,10 +28,7 @@ impl Endpoints {
         let first = self.meters.len() as u32;
         let plan = &self.plans[usize::from(group)];
         debug_assert_eq!(first, self.openings.meter(group, None), "meters stand in the order of the groups");
-        let mss = match &flow.transport {
-            Transport::Tcp { tcp, .. } => tcp.mss,
-            Transport::Datagrams(datagrams) => datagrams.size,
-        };
+        let mss = flow.payload();
         for _ in 0..meters_of(flow) {
             self.meters.push(FlowMeter::new(mss));
             self.standing.push(None);

@@ -7,7 +7,7 @@ mod rules;
 mod sending;
 mod timer;
 
-use varicap_experiment::{FlowSpec, Network, Transport};
+use varicap_experiment::{EndpointSpec, FlowSpec, Network, Transport};
 use varicap_tcp::{
     AckPolicy, AfterLostSyn, AfterTimeout, Congestion, EcnMode, Nagle, Recovery, RttSamples, TcpConfig, Timer,
 };
@@ -103,7 +103,7 @@ impl Plan {
         let tcps: Vec<(&FlowSpec, &TcpConfig)> = (network.flows.iter())
             .filter_map(|flow| match &flow.transport {
                 Transport::Tcp { tcp, .. } => Some((flow, tcp)),
-                Transport::Datagrams(_) => None,
+                Transport::Datagrams(_) | Transport::Endpoint { .. } => None,
             })
             .collect();
         let mut sysctls = match mode {
@@ -199,6 +199,14 @@ fn plan_flow(
     check_reservation(flow)?;
     let tcp = match &flow.transport {
         Transport::Tcp { tcp, .. } => tcp,
+        Transport::Endpoint { endpoint, .. } => {
+            let key = match endpoint {
+                EndpointSpec::Quic(_) => "quic",
+                EndpointSpec::Named(_) => "endpoint",
+            };
+            let why = "TCP or datagrams: other transports are in the simulator alone";
+            return Err(unsupported(&format!("flows.{}.{key}", flow.name), "a table", why));
+        }
         Transport::Datagrams(datagrams) => {
             let size = datagrams.size.as_u64();
             if size <= UDP_HEADER {

@@ -21,9 +21,16 @@ _BEGIN = 3
 def answer(base: _core.Scenario, point: Point, columns: Sequence[Column]) -> tuple[float, ...] | None:
     """What models say of these columns at a point; None if they do not speak of all of them."""
     try:
-        scenario = _core.Scenario.from_json(base.to_json(), base.name, base.base_dir, list(point))
+        return said(_core.Scenario.from_json(base.to_json(), base.name, base.base_dir, list(point)), columns)
+    except _core.ScenarioError:
+        return None
+
+
+def said(scenario: _core.Scenario, columns: Sequence[Column]) -> tuple[float, ...] | None:
+    """What models say of these columns of a scenario; None if they do not speak of all of them."""
+    try:
         found = model.solve(scenario).summary["flows"]
-    except (_core.ScenarioError, model.NoModelError):
+    except model.NoModelError:
         return None
     paths = {path.name: path for path in paths_of(scenario)}
     values = []

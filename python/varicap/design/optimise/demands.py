@@ -49,7 +49,7 @@ class Column:
         Column(measure='goodput_bps', unit='b/s', name='reno')
         """
         name, dot, measure = text.strip().rpartition(".")
-        known = _measures()
+        known = measures()
         if measure not in known:
             raise DesignError(
                 f"{unknown('column', measure, known, most=6)}, and no key that is varied ends in `{text}`"
@@ -240,12 +240,12 @@ def _is_known(tables: Tables, kind: str, item: str, measure: str) -> bool:
     return any(name == item and value is not None and value == value for name, value in pairs)
 
 
-def _measures() -> Mapping[str, str]:
-    """The columns that runs have, and their units."""
+def measures(kinds: Sequence[str] = KINDS) -> Mapping[str, str]:
+    """The columns that runs have in tables of these kinds, and their units."""
     described = json.loads(_core.columns())
     return {
         one["name"]: one["unit"]
-        for kind in KINDS
+        for kind in kinds
         for one in described[kind]
         if one["unit"] and one["name"] not in ("replication", "seed", "flows")
     }

@@ -19,7 +19,7 @@ from varicap.papers.abr.sessions import (
 )
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
-from varicap.papers.worst import least
+from varicap.papers.worst import least, most
 from varicap.report.paper import curves
 from varicap.statistics import Array, Interval
 
@@ -36,7 +36,7 @@ _TODAY = {
 
 _LINK = "topology.dumbbell.forward"
 _TIMER = "tcp.timer.multiple"
-_CHOICES: Mapping[str, Mapping[str, str]] = {
+CHOICES: Mapping[str, Mapping[str, str]] = {
     "as read": {},
     "no ACK jitter": {"flows.FLOW.jitter": "0 s"},
     "5 ms of ACK jitter": {"flows.FLOW.jitter": "5 ms"},
@@ -56,16 +56,50 @@ def reproduce(run: Run) -> Outcome:
     ours = {flow: over_psi(run, flow, psi) for flow in KINDS}
     slow = [number for number, value in enumerate(psi) if value > 20]
     gains = [gain(ours["instcap"][number], ours["tcp"][number]) for number in slow]
-    values = {"ABR-C1": Value(sim=mean(gains)), "ABR-C1-least": Value(sim=least(gains))}
+    several = {flow: [over_psi(run, flow, [psi[number]])[0] for number in slow] for flow in ("sack", "sack-instcap")}
+    over_old = [gain(one, ours["instcap"][number]) for number, one in zip(slow, several["sack-instcap"], strict=True)]
+    values = {
+        "ABR-slow": Value(sim=least(gains)),
+        "ABR-C1": Value(sim=mean(gains)),
+        "ABR-C1-least": Value(sim=least(gains)),
+        "ABR-dynamics": Value(sim=most(either for one in over_old for either in (one, -one))),
+    }
+    modern = [gain(told, alone) for told, alone in zip(several["sack-instcap"], several["sack"], strict=True)]
     title = "Fig. 12: with and without ABR, large psi"
-    return Outcome(values, partial(draw, title, psi, ours), [today(run, psi), *readings(run)])
+    other = slow_readings(run)
+    return Outcome(
+        values,
+        partial(draw, title, psi, ours),
+        [today(run, psi), *readings(run)],
+        {"ABR-slow": other, "ABR-C1-least": other},
+        {"ABR-slow": {"SACK": Value(sim=least(modern))}, "ABR-C1": {"SACK": Value(sim=mean(modern))}},
+        dict.fromkeys(values, f"psi of {', '.join(f'{psi[number]:g}' for number in slow)}"),
+    )
+
+
+def slow_readings(run: Run) -> dict[str, Value]:
+    """INSTCAP's least gain over TCP alone where the capacity varies slowly, under each other choice."""
+    psi = run.pick((30.0, 50.0), (50.0,))  # where it is least
+    return {
+        name: Value(sim=least([gains_at(run, value, changes) for value in psi]))
+        for name, changes in CHOICES.items()
+        if changes
+    }
+
+
+def gains_at(run: Run, psi: float, changes: Mapping[str, str], buffer: int = 10) -> Array:
+    """INSTCAP's gain over TCP alone at one psi under other choices [%]."""
+    told, alone = (
+        one(run, flow, psi * DELAY_MS, buffer=buffer, changes=_of(flow, changes)) for flow in ("instcap", "tcp")
+    )
+    return gain(told, alone)
 
 
 def readings(run: Run) -> list[Grid]:
     """What else the paper leaves open, and what it does to each of the three and to INSTCAP's gain."""
     shown = run.pick((1.0, 5.0, 20.0, 50.0), (1.0, 5.0, 50.0))
     efficiencies, gains = {}, {}
-    for name, changes in _CHOICES.items():
+    for name, changes in CHOICES.items():
         ours = {flow: [one(run, flow, psi * DELAY_MS, changes=_of(flow, changes)) for psi in shown] for flow in KINDS}
         efficiencies[name] = [Interval.of(points) for flow in KINDS for points in ours[flow]]
         gains[name] = [Interval.of(gain(told, alone)) for told, alone in zip(ours["instcap"], ours["tcp"], strict=True)]

@@ -1,19 +1,21 @@
 """Fig. 17: EFFCAP's M where the capacity lasts 1 s on average."""
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from varicap.papers.abr.sessions import EFFICIENCY, curve, gain, mean, one, samples_of
+from varicap.papers.abr.fig15 import SECTION_VI
+from varicap.papers.abr.sessions import EFFICIENCY, curve, gain, mean, one, samples_of, with_buffers
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
-from varicap.papers.worst import most
+from varicap.papers.worst import least, most
 from varicap.report.paper import Axis, curves
 from varicap.statistics import Array, Interval
 
 AVERAGES = tuple(range(1, 11))
-_QUICK_AVERAGES = (1, 4, 7, 10)
+QUICK_AVERAGES = (1, 2, 4, 7, 10)
 """Values of M in samples."""
 DELAYS_MS = (50.0, 100.0, 200.0)
 TIMES = (2, 12)
@@ -21,12 +23,14 @@ TIMES = (2, 12)
 Ours = dict[tuple[float, int], dict[int, Array]]
 
 
-def measured(run: Run, tau_ms: float) -> Ours:
+def measured(run: Run, tau_ms: float, buffer: int = 10, averages: Sequence[int] | None = None) -> Ours:
     """Efficiency by M, for each delay and k of N : k Delta."""
     return {
         (delay, times): {
-            average: one(run, "effcap", tau_ms, delay_ms=delay, memory=(average, samples_of(times, delay)[1]))
-            for average in run.pick(AVERAGES, _QUICK_AVERAGES)
+            average: one(
+                run, "effcap", tau_ms, delay_ms=delay, buffer=buffer, memory=(average, samples_of(times, delay)[1])
+            )
+            for average in averages or run.pick(AVERAGES, QUICK_AVERAGES)
         }
         for delay in DELAYS_MS
         for times in TIMES
@@ -52,13 +56,42 @@ def of_memory(ours: Ours, delay: float) -> Interval:
 def reproduce(run: Run) -> Outcome:
     """At psi = 20: how M lowers the efficiency, and whether N raises it."""
     ours = measured(run, 1000.0)
-    values = {
-        "ABR-C13-M": Value(sim=from_one_to_ten(ours[50.0, 2])),
+    values = {claim: Value(sim=value) for claim, value in _of(ours).items()}
+    values |= {
         "ABR-C13-steps": Value(sim=_largest_step(ours)),
-        "ABR-C13-N": Value(sim=of_memory(ours, 50.0)),
-        "ABR-C13-N200": Value(sim=of_memory(ours, 200.0)),
+        "ABR-rule-M17": Value(sim=of_rule(ours)),
+        "ABR-small-M17": Value(sim=small_over_large(ours)),
     }
-    return Outcome(values, partial(draw, "Fig. 17: tau = 1 s", 1000.0, ours))
+    points = dict.fromkeys(("ABR-C13-steps", "ABR-C13-N", "ABR-C13-N200", "ABR-rule-M17"), said_averages(run))
+    readings = with_buffers(
+        lambda buffer: _of(measured(run, 1000.0, buffer, QUICK_AVERAGES)), run.pick(SECTION_VI, (5, 12))
+    )
+    return Outcome(values, partial(draw, "Fig. 17: tau = 1 s", 1000.0, ours), readings=readings, points=points)
+
+
+def _of(ours: Ours) -> dict[str, Interval]:
+    return {
+        "ABR-C13-M": from_one_to_ten(ours[50.0, 2]),
+        "ABR-C13-N": of_memory(ours, 50.0),
+        "ABR-C13-N200": of_memory(ours, 200.0),
+    }
+
+
+def said_averages(run: Run) -> str:
+    """The values of M of a claim in words."""
+    return f"M of {', '.join(map(str, run.pick(AVERAGES, QUICK_AVERAGES)))}"
+
+
+def of_rule(ours: Ours) -> Interval:
+    """What M : Delta gives of the best M, where that is least."""
+    return least(
+        points[samples_of(2, delay)[0]] / other for (delay, _), points in ours.items() for other in points.values()
+    )
+
+
+def small_over_large(ours: Ours) -> Interval:
+    """What M = 1 gains over M = 10, where that is least [%]."""
+    return least(gain(points[1], points[10]) for points in ours.values())
 
 
 def draw(title: str, tau_ms: float, ours: Ours) -> Figure:

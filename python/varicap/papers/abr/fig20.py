@@ -6,7 +6,7 @@ from varicap.papers.abr.fig19 import PSI, between, draw, fairness, measured, rat
 from varicap.papers.abr.sessions import mean
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
-from varicap.papers.worst import least, most
+from varicap.papers.worst import farthest, least, most
 
 
 def reproduce(run: Run) -> Outcome:
@@ -17,6 +17,7 @@ def reproduce(run: Run) -> Outcome:
         "ABR-C15-between": Value(sim=least(between(effcap))),
         "ABR-C15-range": Value(sim=most(between(effcap))),
         "ABR-C15-tcp": Value(sim=mean(list(tcp.values()))),
+        "ABR-fair-slow": Value(sim=farthest([ratio for psi, ratio in effcap.items() if psi > 20])),
         "ABR-C15-fairer": Value(sim=least([effcap[psi] - tcp[psi] for psi in tcp])),
     }
     return Outcome(values, partial(draw, "Fig. 20: case 1 and TCP alone", ours), [fairness(run)])

@@ -22,6 +22,9 @@ def reproduce(run: Run) -> Outcome:
         "ABR-C16-fairer": Value(sim=mean(between({psi: own_far[psi] - common_far[psi] for psi in own}))),
         "ABR-C16-least": Value(sim=least(between({psi: own_far[psi] - common_far[psi] for psi in own}))),
         "ABR-C16-cost": Value(sim=mean(between(cost))),
+        "ABR-overall": Value(
+            sim=mean([gain(_total(ours["case 2"], psi), _total(ours["tcp"], psi)) for psi in ours["tcp"]])
+        ),
         "ABR-C17": Value(sim=least(over_instcap)),
     }
     return Outcome(values, partial(draw, "Fig. 22: case 2, TCP alone, and INSTCAP beside them", ours))

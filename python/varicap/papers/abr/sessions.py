@@ -1,12 +1,13 @@
 """What the figures measure: the efficiency of one session, or of two, at a rate of variation psi."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from varicap.analyse.models.abr import ATM_SHARE
 from varicap.papers.run import Run, paired
+from varicap.papers.verdict import Value
 from varicap.report.paper import Axis, Curve
 from varicap.results.samples import samples
 from varicap.statistics import Array, Interval
@@ -22,7 +23,10 @@ PSI = SMALL + LARGE
 LONG_MS = 360.0
 """The larger round trip propagation delay of two sessions [ms]."""
 
-_QUICK = (0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 200.0)
+BUFFERS = (8, 12)
+"""The other buffers of the captions of Figs. 10 and 11 [packets]."""
+
+_QUICK = (0.15, 0.16, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 200.0)
 _CAPACITY = "topology.dumbbell.forward.capacity.slotted-markov.transitions"
 _RATE_CONTROLLED = ("instcap", "effcap", "constant", "sack-instcap", "sack-effcap")
 
@@ -117,6 +121,15 @@ def at_source(flow: str, times: int) -> dict[str, str]:
 def seeds(run: Run) -> int:
     """The number of replications of each point."""
     return run.pick(16, 5)
+
+
+def with_buffers(of: Callable[[int], Mapping[str, Interval]], buffers: Sequence[int]) -> dict[str, dict[str, Value]]:
+    """The values of claims with other buffers, of which `of` measures one."""
+    found: dict[str, dict[str, Value]] = {}
+    for buffer in buffers:
+        for claim, value in of(buffer).items():
+            found.setdefault(claim, {})[f"a buffer of {buffer} packets"] = Value(sim=value)
+    return found
 
 
 def gain(ours: Array | float, other: Array | float) -> Array:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.lrl.link import Measured, Setting, Values, judged, measure
+from varicap.papers.lrl.link import TODAY, Measured, Setting, Values, judged, measure, under
 from varicap.papers.lrl.panels import over_time
 from varicap.papers.run import Outcome, Run
 from varicap.papers.worst import least
@@ -33,7 +33,10 @@ def reproduce(run: Run) -> Outcome:
         "F3e-c0": _growth(run, [Setting(BASE.low, BASE.high, c0) for c0 in _MINIMA]),
         "F3e-high": _growth(run, [Setting(BASE.low, high, BASE.c0) for high in _HIGHS]),
     }
-    return Outcome(judged(values), lambda: _draw(base))
+    modern = measure(run, BASE, TODAY).forward
+    offered = modern.capacity[:, late].mean(axis=1)
+    today: Values = {"F3a": offered, "F3d-utilisation": modern.throughput[:, late].mean(axis=1) / offered}
+    return Outcome(judged(values), lambda: _draw(base), today=under({"CUBIC": today}))
 
 
 def _between(waiting: Array) -> Array:

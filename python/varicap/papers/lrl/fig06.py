@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from varicap.papers.lrl.curves import C0, LOWS, by_c0
+from varicap.papers.lrl.curves import C0, LOWS, OTHER_LOWS, by_c0
 from varicap.papers.lrl.fig05 import draw, measured_throughput
-from varicap.papers.lrl.link import Values, interval, judged
+from varicap.papers.lrl.link import Values, interval, judged, under
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.worst import farthest, least, most
-from varicap.statistics import Array
+from varicap.statistics import Array, Interval
 
 _HIGH = [c0 for c0 in C0 if c0 > 50]
 _LOW = [c0 for c0 in C0 if 2 <= c0 <= 50]  # the paper's "relatively low" ones [kb/s]
@@ -35,7 +35,15 @@ def reproduce(run: Run) -> Outcome:
     rows = {f"low {low}, high {low + 4} packets": [interval(at) for at in packets[low].values()] for low in LOWS}
     returns = {f"return link, low {low}": [interval(at) for at in back[low].values()] for low in LOWS}
     grid = Grid("Fig. 6 in numbers: throughput", "kb/s", "c0 [kb/s]", [f"{c0:g}" for c0 in C0], rows | returns)
-    return Outcome(judged(values), partial(draw, "Fig. 6: thresholds in packets", rows | returns), [grid])
+    readings: dict[str, Values] = {f"low {low}, high {low + 4}": {"F6b": _better(run, low)} for low in OTHER_LOWS}
+    draws = partial(draw, "Fig. 6: thresholds in packets", rows | returns)
+    return Outcome(judged(values), draws, [grid], under(readings))
+
+
+def _better(run: Run, low: int) -> Interval:
+    """What thresholds in packets give over those in bytes at the paper's low c0, where that is least."""
+    packets, in_bytes = (by_c0(run, unit, low, points=_LOW) for unit in ("packets", "bytes"))
+    return least([packets[c0].throughput / in_bytes[c0].throughput for c0 in _LOW])
 
 
 def _scaled(curve: dict[float, Array], other: dict[float, Array]) -> list[Array]:

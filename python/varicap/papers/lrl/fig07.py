@@ -2,13 +2,14 @@
 
 from functools import partial
 
-from varicap.papers.lrl.link import Measured, Setting, Values, interval, judged, measure
+from varicap.papers.lrl.link import TODAY, Measured, Setting, Unit, Values, interval, judged, measure, under
 from varicap.papers.lrl.panels import capacities
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.worst import most
 from varicap.statistics import Array
 
 _HIGHS = (1, 2, 3, 4)
+_UNITS: tuple[Unit, Unit] = ("bytes", "packets")
 
 
 def reproduce(run: Run) -> Outcome:
@@ -40,7 +41,24 @@ def reproduce(run: Run) -> Outcome:
     }
     grid = Grid("Fig. 7 in numbers", "s or kb/s", "thresholds", names, rows)
     draw = partial(capacities, "Fig. 7: from zero capacity on, low threshold 1000 B", list(in_bytes.values()), "kB")
-    return Outcome(judged(values), draw, [grid])
+    cubic = {unit: [measure(run, Setting(1, high, 0, unit), TODAY) for high in _HIGHS] for unit in _UNITS}
+    today: Values = {
+        claim: most([at.goodput for at in cubic[unit]]) for claim, unit in zip(("F7d", "F7g"), _UNITS, strict=True)
+    }
+    return Outcome(judged(values), draw, [grid], under(_readings(run)), under({"CUBIC": today}))
+
+
+def _readings(run: Run) -> dict[str, Values]:
+    """What the paper's other low threshold and another receiver do where nothing is open at first."""
+    found: dict[str, Values] = {}
+    for name, low, changes in (("low 0, high 1 packet", 0, {}), ("ACK for each packet", 1, {"tcp.ack": "every"})):
+        highs = (1,) if low == 0 else _HIGHS
+        packets = [measure(run, Setting(low, high, 0, "packets"), changes) for high in highs]
+        returns = most([_most_return(at) for at in packets])
+        found[name] = {"F7f": returns, "F7f-56": returns, "F7g": most([at.goodput for at in packets])}
+    in_bytes = [measure(run, Setting(0, high, 0)) for high in _HIGHS]
+    found["low 0"] = {"F7d": most([at.goodput for at in in_bytes])}
+    return found
 
 
 def _most_forward(measured: Measured) -> Array:

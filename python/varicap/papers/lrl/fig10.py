@@ -24,6 +24,7 @@ def reproduce(run: Run) -> Outcome:
     values: Values = {
         "F10a": least([ours[c0][more] / ours[c0][n] for c0 in _C0 for n, more in ((1, 2), (2, 4))]),
         "F10b-4": most([ours[c0][16] / ours[c0][4] for c0 in _C0]),
+        "F10-cause": free[16] / ours[50][16],
         "F10b-8": most([ours[c0][more] / ours[c0][n] for c0 in _C0 for n, more in ((4, 8), (8, 16))]),
     }
     rows = {f"c0 = {c0} kb/s": [interval(at) for at in ours[c0].values()] for c0 in _C0}

@@ -19,6 +19,9 @@ FAST_RETURN = {f"{REVERSE}.capacity": "2 Mbit/s"}
 """A return link that does not respond to the load, and does not limit the flow."""
 
 
+TODAY = {"tcp.recovery": "sack", "tcp.congestion": "cubic"}
+"""A TCP of today in place of the paper's."""
+
 Unit: TypeAlias = Literal["bytes", "packets"]
 Values: TypeAlias = Mapping[str, Array | Interval]
 """Our values by claim: an interval, or one value for each run."""
@@ -161,7 +164,16 @@ def measure(run: Run, setting: Setting, changes: Mapping[str, str] | None = None
 
 def judged(values: Values) -> dict[str, Value]:
     """The values as claims want them."""
-    return {name: Value(sim=of if isinstance(of, Interval) else Interval.of(of)) for name, of in values.items()}
+    return {name: Value(sim=of) if isinstance(of, Interval) else Value.of(of) for name, of in values.items()}
+
+
+def under(readings: Mapping[str, Values]) -> dict[str, dict[str, Value]]:
+    """The values of each claim under each of the readings for which there is one."""
+    found: dict[str, dict[str, Value]] = {}
+    for reading, values in readings.items():
+        for claim, value in judged(values).items():
+            found.setdefault(claim, {})[reading] = value
+    return found
 
 
 def interval(values: Array) -> Interval:

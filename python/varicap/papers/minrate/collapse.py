@@ -44,7 +44,7 @@ def reproduce(run: Run) -> Outcome:
     reno, most = goodput["reno"], _COUNTS[-1]
     supported = _crowd(run, "trusting", _FITTING, "reno", {})
     values = {
-        "CO-collapse": ratio(reno["trusting"][most], reno["plain"][most]),
+        "CO-collapse": reno["trusting"][most] / reno["plain"][most],
         "CO-safeguard": ratio(reno["with safeguard"][most], reno["plain"][most]),
         "CO-supported": np.mean([supported.compliant(group) for group in _GROUPS], axis=0) / _RATE,
     }
@@ -55,7 +55,7 @@ def reproduce(run: Run) -> Outcome:
     }
     columns = [f"{_load(count):g}" for count in counts]
     grid = Grid("Goodput of all flows", "Mb/s", "reserved / capacity", columns, rows)
-    of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
+    of_claims = {key: Value.of(value) for key, value in values.items()}
     wasted = {
         f"{recovery}, {kind}": [interval(_wasted(one, count)) for count, one in row.items()]
         for recovery, kinds in found.items()

@@ -24,10 +24,13 @@ def reproduce(run: Run) -> Outcome:
         "F2a-1overBE": found.throughput("r1") - found.throughput("be"),
     }
     values |= {f"F2b-{rate:g}": found.compliant(flow) / rate for flow, rate in RATES.items()}
+    modern = measure(run, senders("plain", recovery="sack") | {"tcp.recovery": "sack", "tcp.congestion": "cubic"})
+    today = {f"F2b-{rate:g}": {"CUBIC": Value.of(modern.compliant(flow) / rate)} for flow, rate in RATES.items()}
     return Outcome(
         {key: Value(sim=interval(value)) for key, value in values.items()},
         partial(_draw, found),
         [table(found, "Fig. 2")],
+        today=today,
     )
 
 

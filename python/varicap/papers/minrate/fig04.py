@@ -3,9 +3,10 @@
 from functools import partial
 from itertools import pairwise
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from varicap.papers.minrate.network import ONE_WAY, TWO_WAY, interval, measure, queues, senders
+from varicap.papers.minrate.network import LINKS, ONE_WAY, TWO_WAY, interval, measure, queues, senders
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value
 from varicap.papers.worst import least, most
@@ -33,6 +34,7 @@ def reproduce(run: Run) -> Outcome:
         "F4a-deeper": least(gains),
         "F4b": most(two_way.values()),
         "F4b-large": most(two_way[depth] - two_way[_NEXT] for depth in _LARGE),
+        "F4b-marked": interval(_marked(run, TWO_WAY) - _marked(run, ONE_WAY)),
         "F4b-spacing": most(uniform.values()),
     }
     shown = {"one-way": one_way, "two-way": two_way, "two-way, drops spaced uniformly": uniform}
@@ -45,6 +47,12 @@ def reproduce(run: Run) -> Outcome:
 
 def _compliant(run: Run, depth: int, flows: tuple[str, ...], changes: dict[str, str] | None = None) -> Array:
     return measure(run, senders("plain", bucket=f"{depth} ms") | (changes or {}), flows).compliant("r4")
+
+
+def _marked(run: Run, flows: tuple[str, ...]) -> Array:
+    """Marked packets that are lost with a bucket of 400 ms, at any link, in each run."""
+    found = measure(run, senders("plain", bucket="400 ms"), flows)
+    return np.asarray(sum((found.link(link, "dropped_reserved_packets") for link in LINKS), np.zeros(())))
 
 
 def _draw(shown: dict[str, dict[int, Array]]) -> Figure:

@@ -28,7 +28,9 @@ def reproduce(run: Run) -> Outcome:
         "F6-shared": shared.compliant("r4") / 4,
     }
     of_claims = {key: Value(sim=interval(value)) for key, value in values.items()}
-    return Outcome(of_claims, partial(_draw, found), [table(found, "Fig. 6")])
+    modern = measure(run, senders("timed", recovery="sack") | {"tcp.recovery": "sack", "tcp.congestion": "cubic"})
+    today = {f"F6a-{rate:g}": {"CUBIC": Value.of(modern.compliant(flow) / rate)} for flow, rate in RATES.items()}
+    return Outcome(of_claims, partial(_draw, found), [table(found, "Fig. 6")], today=today)
 
 
 def _draw(found: Measured) -> Figure:

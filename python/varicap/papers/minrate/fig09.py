@@ -43,7 +43,8 @@ def reproduce(run: Run) -> Outcome:
     grid = Grid("Fig. 9: timeouts of the 4 Mb/s flow", "", "interval [ms]", [str(one) for one in intervals], rows)
     curves_of = {f"{buffer} kB": [interval(one) for one in row.values()] for buffer, row in total.items()}
     of_claims = {key: Value(sim=value) for key, value in values.items()}
-    return Outcome(of_claims, partial(_draw, intervals, curves_of), [grid])
+    points = dict.fromkeys(("F9a-falls", "F9b-more"), f"timers of {', '.join(map(str, intervals))} ms")
+    return Outcome(of_claims, partial(_draw, intervals, curves_of), [grid], points=points)
 
 
 def _reach(total: dict[int, Array]) -> Array:

@@ -52,7 +52,7 @@ def _run(run: Run, name: str, recovery: str) -> Measured:
 
 
 def _share(ratios: Array) -> Interval:
-    return Interval.of((ratios < _MET).astype(np.float64))
+    return Interval.share(ratios < _MET)
 
 
 def _timeouts(found: Measured) -> Interval:

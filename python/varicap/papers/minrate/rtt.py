@@ -25,7 +25,8 @@ def reproduce(run: Run) -> Outcome:
         "RTT-BE": interval(ratio(far.throughput("far"), near.throughput("far"))),
     }
     of_claims = {key: Value(sim=value) for key, value in values.items()}
-    return Outcome(of_claims, partial(_draw, found))
+    at = ", ".join(str(_BASE_MS + 2 * delay) for delay in found)
+    return Outcome(of_claims, partial(_draw, found), points={"RTT-compliant": f"round trips of {at} ms"})
 
 
 def _away(run: Run, delay: int) -> Measured:

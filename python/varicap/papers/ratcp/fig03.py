@@ -8,9 +8,11 @@ from matplotlib.figure import Figure
 from varicap.papers.ratcp.table1 import COLUMNS, modelled, of_paper, simulated
 from varicap.papers.run import Outcome, Run
 from varicap.papers.verdict import Value
-from varicap.papers.worst import farthest, least
+from varicap.papers.worst import farthest, least, most
 from varicap.report.paper import Axis, Curve, curves
 from varicap.statistics import Array, Interval
+
+_BETWEEN = slice(3, 6)  # 0.1 to 0.33 sessions/s, where capacities last about as long as the delay
 
 
 def reproduce(run: Run) -> Outcome:
@@ -23,11 +25,20 @@ def reproduce(run: Run) -> Outcome:
         "F3-gain": Value(sim=Interval.of(gain)),
         "F3-never-worse": Value(sim=least(ratios)),
         "F3-close": Value(sim=farthest(ratios[6:])),
+        "F3-between": Value(sim=most(ratios[_BETWEEN])),
         "F3-match-ratcp": Value(sim=_match(by_model["ratcp-b1"], ratcp)),
         "F3-match-tcp": Value(sim=_match(by_model["tcp"], tcp)),
     }
+    readings = {
+        f"F3-match-{name}": {"the analysis grows per ACK": Value(sim=_match(modelled(row, growth="per-ack"), cells))}
+        for name, row, cells in (("ratcp", "ratcp-b1", ratcp), ("tcp", "tcp", tcp))
+    }
+    modern = [told / alone for told, alone in zip(simulated(run, "ratcp-sack"), simulated(run, "sack"), strict=True)]
+    today = {"F3-never-worse": {"RATCP-SACK over SACK": Value(sim=least(modern))}}
+    today["F3-gain"] = {"RATCP-SACK over SACK": Value(sim=Interval.of(100.0 * ((modern[0] + modern[1]) / 2 - 1)))}
     paper = {row: of_paper(run.key, f"{row}-sim") for row in ("ratcp-b1", "tcp")}
-    return Outcome(values, partial(_draw, {"ratcp-b1": ratcp, "tcp": tcp}, by_model, paper))
+    draw = partial(_draw, {"ratcp-b1": ratcp, "tcp": tcp}, by_model, paper)
+    return Outcome(values, draw, readings=readings, today=today)
 
 
 def _match(model: list[float], sim: list[Array]) -> Interval:

@@ -33,7 +33,10 @@ def reproduce(run: Run) -> Outcome:
     columns = [f"{size:g} kB, load {load:g}" for size, load in _CASES]
     rows_of = {kind.name: [Interval.of(cell) for cell in cells] for kind, cells in ours.items()}
     grid = Grid("Fig. 9: throughput of a download", "kB/s", "mean size and load", columns, rows_of)
-    return Outcome(values, partial(_draw, rows_of, columns), [grid])
+    today = {
+        "F9-large": {f"over {kind.name}": Value.of(ours[RATCP][_LARGE] / ours[kind][_LARGE]) for kind in (SACK, CUBIC)}
+    }
+    return Outcome(values, partial(_draw, rows_of, columns), [grid], today=today)
 
 
 def _draw(ours: dict[str, list[Interval]], columns: list[str]) -> Figure:

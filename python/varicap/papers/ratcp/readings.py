@@ -19,11 +19,10 @@ ANALYSIS: dict[str, dict[str, Any]] = {
     "as reproduced": {},
     "W_rate bounds cwnd once per slot": {"clip": "slot"},
     "packet in service does not count": {"counts_in_service": False},
-    "cwnd grows per delayed ACK": {"growth": "delayed"},
+    "cwnd grows per ACK": {"growth": "per-ack"},
 }
 """Parameters of the analysis that replace our reading, by name."""
 _EVERY = {"tcp.ack": "every"}
-_DELAYED = {"tcp.ack": '{ delayed = { segments = 2, timeout = "10 ms" } }'}
 _QUEUE = "topology.dumbbell.forward.queue.drop-tail.counts_in_service"
 SESSIONS: dict[str, dict[str, str]] = {
     "as reproduced": {},
@@ -39,8 +38,10 @@ SESSIONS: dict[str, dict[str, str]] = {
 """Changes of Table I's scenario that replace our reading, by name."""
 LOSSY: dict[str, dict[str, str]] = {
     "as reproduced": {},
-    "delayed ACKs": _DELAYED,
-    "cuts for each loss": {f"flows.{flow}.tcp.repeat_fast_retransmit": "true" for flow in ("ratcp-reno", "tcp-reno")},
+    "ACK for each packet": _EVERY,
+    "cuts once per window": {
+        f"flows.{flow}.tcp.repeat_fast_retransmit": "false" for flow in ("ratcp-reno", "tcp-reno")
+    },
     "a loss halves cwnd, not the flight": {"tcp.halving": "window"},
     "NewReno instead of Reno": {f"flows.{flow}.tcp.recovery": "newreno" for flow in ("ratcp-reno", "tcp-reno")},
     "minimum RTO 1 s": {"tcp.timer.rfc6298.minimum": "1 s"},

@@ -13,6 +13,7 @@ from varicap.analyse.models.wireless_channel import Channel
 from varicap.papers.run import Grid, Outcome, Run
 from varicap.papers.verdict import Value, judge
 from varicap.papers.wireless.cells import CELLS, CELLS_53, DOPPLERS, ERROR, Column, System, Table, percent, published
+from varicap.papers.wireless.reno import CHOICES, by_choice, effort
 from varicap.papers.wireless.simulated import FLOWS, Cells, simulate
 from varicap.papers.wireless.tables import BY_ID
 from varicap.report.paper import distances
@@ -41,7 +42,17 @@ def outcome(run: Run, table: Table, statements: Statements | None = None) -> Out
         }
     if statements is not None:
         values |= statements(dict(zip(table.cells(), by_analysis, strict=True)), simulated)
-    return Outcome(values, partial(_draw, run.key, table, values), [_readings(table)])
+    return Outcome(values, partial(_draw, run.key, table, values), [_readings(table)], _by_choice(run, table))
+
+
+def _by_choice(run: Run, table: Table) -> dict[str, dict[str, Value]]:
+    """Each simulated cell by each choice of what the paper leaves open."""
+    found: dict[str, dict[str, Value]] = {}
+    for choice in CHOICES[1:] if table in by_choice(run) else ():
+        for flow, cells in simulate(run, table, choice=choice, effort=effort(run)).items():
+            for one, cell in zip(table.ids(flow), cells.values(), strict=True):
+                found.setdefault(one, {})[choice.name] = Value(sim=Interval.of(cell))
+    return found
 
 
 def _readings(table: Table) -> Grid:

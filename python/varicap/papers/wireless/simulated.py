@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from varicap.papers.run import Run, goodput
 from varicap.papers.wireless.cells import CELLS_53, DOPPLERS, ERROR, JAKES, PACKETS, Column, Durations, System, Table
+from varicap.results.result import Result
+from varicap.results.samples import samples
 from varicap.statistics import Array
 
 FLOWS = ("tahoe", "reno")
@@ -47,6 +49,21 @@ def utilisation(
 
     `effort` is the simulated time over that of a cell of the tables.
     """
+    result = _result(run, system, channel, column, choice=choice, flows=flows, effort=effort, scenario=scenario)
+    return {flow: 100 * _WIRE_SHARE * goodput(result, flow) / _KBPS for flow in flows}
+
+
+def _result(
+    run: Run,
+    system: System,
+    channel: str,
+    column: Column,
+    *,
+    choice: Choice,
+    flows: Sequence[str],
+    effort: float = 1.0,
+    scenario: str = "arq",
+) -> Result:
     seconds, seeds = run.pick((1000, 10), (120, 4))
     changes = {
         f"{LINK}.loss": channel,
@@ -55,14 +72,13 @@ def utilisation(
         "duration": f"{_SETTLE_S + round(seconds * effort)} s",
         "warmup": f"{_SETTLE_S} s",
     }
-    result = run.simulate(
+    return run.simulate(
         scenario,
         changes | _FRAMES[system.segments] | dict(choice.changes),
         seeds=seeds,
         flows=flows,
         precision=run.pick(_PRECISION, None) if effort == 1.0 else None,
     )
-    return {flow: 100 * _WIRE_SHARE * goodput(result, flow) / _KBPS for flow in flows}
 
 
 def channel_of(durations: Durations, doppler: int, delivered: float = 1 - ERROR) -> str:
@@ -84,4 +100,17 @@ def simulate(
             ours = utilisation(run, table.system, channel, column, choice=choice, flows=flows, effort=effort)
             for flow in flows:
                 found[flow][f"{doppler}/{column.name}"] = ours[flow]
+    return dict(found)
+
+
+def timeouts(run: Run, table: Table) -> dict[str, Cells]:
+    """Timeouts a minute of each flow in every cell of a table, in the runs of its cells."""
+    found: dict[str, dict[str, Array]] = {flow: {} for flow in FLOWS}
+    for doppler in DOPPLERS:
+        channel = channel_of(table.durations, doppler)
+        for column in table.columns:
+            result = _result(run, table.system, channel, column, choice=OURS, flows=FLOWS)
+            minutes = float(result.summary["measured_s"]) / 60
+            for flow in FLOWS:
+                found[flow][f"{doppler}/{column.name}"] = samples(result.flows, flow, "timeouts") / minutes
     return dict(found)

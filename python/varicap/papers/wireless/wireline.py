@@ -28,16 +28,13 @@ def reproduce(run: Run) -> Outcome:
     buffers = run.pick(range(26, 43), range(26, 43, 2))
     border = _border(buffers, [_utilisation(run, "tahoe", _PIPE, size) for size in buffers])
     values = {
-        "L-tahoe": Value(model=tahoe(_LARGE, sqrt(_LARGE))),
         "L-reno": Value(model=reno(_LARGE, sqrt(_LARGE))),
-        "L-lines": Value(
-            model=max(abs(_second_line(pipe, sqrt(pipe)) / tahoe(pipe, sqrt(pipe)) - 1) for pipe in _CURVE)
-        ),
         "L-tahoe-sim": Value(sim=farthest(_ratios(pipes, ours["tahoe"], tahoe))),
         "L-reno-sim": Value(sim=farthest(_ratios(pipes, ours["reno"], reno))),
         "L-double": Value(sim=Interval.of(border)),
     }
-    return Outcome(values, partial(_draw, pipes, ours))
+    points = dict.fromkeys(("L-tahoe-sim", "L-reno-sim"), f"W of {', '.join(map(str, pipes))} packets")
+    return Outcome(values, partial(_draw, pipes, ours), points=points)
 
 
 def _utilisation(run: Run, flow: str, pipe: int, buffer: int) -> Array:
@@ -65,14 +62,6 @@ def _border(buffers: Sequence[int], ours: Sequence[Array]) -> Array:
     at = np.diff(np.array(ours), axis=0).argmax(axis=0)
     sizes = np.array(buffers)
     return np.asarray((sizes[at] + sizes[at + 1]) / 2 / _PIPE)
-
-
-def _second_line(pipe: float, buffer: float) -> float:
-    """The paper's second line for Tahoe, everything over W."""
-    most = pipe + buffer
-    above = most / pipe * (most + 1) / pipe / 2
-    below = 1 / pipe + (pipe - 1) / pipe * (pipe + 1) / pipe + buffer / pipe + buffer / pipe * (buffer + 1) / pipe / 2
-    return above / below
 
 
 def _draw(pipes: Sequence[int], ours: dict[str, list[Array]]) -> Figure:

@@ -65,7 +65,7 @@ pub(crate) fn check_heeded(at: &At, flow: &FlowConfig) -> Checked {
 /// Whether a flow that says nothing of feedback has it, since it needs a rate.
 fn by_default(flow: &FlowConfig) -> bool {
     let is_told = flow.abr.as_ref().is_some_and(|abr| abr.rate.is_none());
-    flow.datagrams.is_none() && (is_told || matches!(flow.tcp.congestion, Congestion::Ratcp(_)))
+    flow.is_tcp() && (is_told || matches!(flow.tcp.congestion, Congestion::Ratcp(_)))
 }
 
 /// The feedback of a flow whose table lies at `path`, if it has any.

@@ -12,7 +12,7 @@ use crate::scenario::{App, FlowConfig, Scenario};
 /// The flow that `flow` relays.
 fn source_of(flow: &FlowConfig) -> Option<&str> {
     match &flow.app {
-        App::Relay(relay) if flow.datagrams.is_none() => Some(&relay.of),
+        App::Relay(relay) if flow.is_tcp() => Some(&relay.of),
         _ => None,
     }
 }
@@ -32,6 +32,7 @@ pub(crate) fn check(scenario: &Scenario, layout: &Layout<'_>, name: &str, flow: 
         });
     };
     at.require("of", source.datagrams.is_none(), of, "a TCP flow: datagrams are not relayed")?;
+    at.require("of", source.is_tcp(), of, "a TCP flow")?;
     at.require("of", !scenario.isolate, of, "no relay where flows are isolated from each other")?;
     let relays = scenario.flows.values().filter(|other| source_of(other) == Some(of)).count();
     at.require("of", relays == 1, of, "a flow that no other one relays")?;
