@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from varicap.engines.scenarios import load as load
     from varicap.errors import MachineLacksError as MachineLacksError
     from varicap.errors import NotApplicableError as NotApplicableError
-    from varicap.falsify.solve import falsify as falsify
     from varicap.importers import import_file as import_file
     from varicap.importers import import_text as import_text
     from varicap.results.result import Result as Result
@@ -72,7 +71,6 @@ else:
         "varicap.engines.fitted": ("compare_fit",),
         "varicap.engines.scenarios": ("load",),
         "varicap.errors": ("MachineLacksError", "NotApplicableError"),
-        "varicap.falsify.solve": ("falsify",),
         "varicap.importers": ("import_file", "import_text"),
         "varicap.results.result": ("Result",),
         "varicap.results.saved": ("SavedResult", "read"),
