@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overloa
 
 if TYPE_CHECKING:
     from varicap import policies
+    from varicap.endpoints import MakeEndpoint
     from varicap.engines.model import ModelResult
     from varicap.engines.scenarios import AnyScenario
-    from varicap.endpoints import MakeEndpoint
     from varicap.queues import MakeQueue
     from varicap.reactive import MakePolicy
     from varicap.results.manifest import Which

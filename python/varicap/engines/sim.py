@@ -115,7 +115,9 @@ def run(
     named = small_files(loaded)
 
     def asked(runs: int) -> Request:
-        return Request(loaded, base_seed, runs, series, packets, (*own.names, *(endpoints or ())), own.origins, files=named)
+        return Request(
+            loaded, base_seed, runs, series, packets, (*own.names, *(endpoints or ())), own.origins, files=named
+        )
 
     def made(results: _core.Results) -> Result:
         return Result(asked(results.runs), results)
