@@ -22,7 +22,7 @@ quic = pytest.mark.skipif(not _core.HAS_QUIC, reason="built without QUIC: make q
 
 
 class GoBack:
-    """A fixed window of numbered datagrams, sent again from the first without an acknowledgement after half a second."""
+    """A fixed window of numbered datagrams, again from the first without an acknowledgement after half a second."""
 
     window, data = 20, 1000
 
@@ -205,7 +205,7 @@ def test_a_control_in_python_drives_quinn() -> None:
 
     flow = "quic = { congestion = 'varicap' }\ntcp.congestion = { custom = 'constant' }"
     result = run(flow, controls={"constant": Constant})
-    # Quinn sends as long as a packet more leaves less than the window in flight: 20 of 1472 B for each 40 ms and some, of
+    # Quinn sends while a packet more leaves less than the window in flight: 20 of 1472 B for each 40 ms and some, of
     # which one waits for the next that its acknowledgement covers, too.
     assert 19 < row(result, "goodput_bps") * 0.0413 / (1440 * 8) < 20
 
