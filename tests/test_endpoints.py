@@ -22,7 +22,7 @@ quic = pytest.mark.skipif(not _core.HAS_QUIC, reason="built without QUIC: make q
 
 
 class GoBack:
-    """A fixed window of numbered datagrams, again from the first without an acknowledgement after half a second."""
+    """A fixed window of numbered datagrams, repeated from the first that none acknowledged within half a second."""
 
     window, data = 20, 1000
 
