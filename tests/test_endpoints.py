@@ -7,8 +7,8 @@ import pytest
 
 import varicap
 from varicap import _core
+from varicap._core import MissingControlError, RunError
 from varicap.endpoints import Report, Start
-from varicap.errors import MissingControlError, RunError
 
 PATH = """
 duration = "5 s"
@@ -22,7 +22,7 @@ quic = pytest.mark.skipif(not _core.HAS_QUIC, reason="built without QUIC: make q
 
 
 class GoBack:
-    """A fixed window of numbered datagrams, sent again from the first that was not acknowledged within half a second."""
+    """A fixed window of numbered datagrams, repeated from the first that none acknowledged within half a second."""
 
     window, data = 20, 1000
 
@@ -101,7 +101,7 @@ def test_transfers_end_and_the_same_run_gives_the_same_rows() -> None:
     flow = f"{MINE}\napp = {{ arrivals = {{ rate = '20 /s', size = {{ fixed = '30 kB' }} }} }}"
     first, second = run(flow), run(flow)
     assert row(first, "transfers") > 60
-    assert first.flows.equals(second.flows)
+    assert str(first.flows.to_pylist()) == str(second.flows.to_pylist())
 
 
 def test_both_sides_have_one_seed_and_each_connection_another() -> None:
@@ -182,7 +182,7 @@ def test_without_quic_a_run_says_how_to_get_it() -> None:
 def test_quic_fills_a_path_and_gives_the_same_bytes() -> None:
     flow = "quic = { congestion = 'cubic' }"
     first, second = run(flow), run(flow)
-    assert first.flows.equals(second.flows)
+    assert str(first.flows.to_pylist()) == str(second.flows.to_pylist())
     assert 0.85 * 10e6 < row(first, "goodput_bps") < 10e6
     assert row(first, "rtt_p50_ms") > 40
 
@@ -194,7 +194,7 @@ def test_a_control_in_python_drives_quinn() -> None:
 
         cwnd = 30_000
 
-        def __init__(self, start: Any) -> None:
+        def __init__(self, *start: Any) -> None:
             pass
 
         def on_ack(self, ack: Any) -> None:
@@ -205,8 +205,9 @@ def test_a_control_in_python_drives_quinn() -> None:
 
     flow = "quic = { congestion = 'varicap' }\ntcp.congestion = { custom = 'constant' }"
     result = run(flow, controls={"constant": Constant})
-    # Quinn sends as long as a packet more leaves less than the window in flight: 20 of 1472 B, for each 40 ms and some.
-    assert row(result, "goodput_bps") == pytest.approx(20 * 1440 * 8 / 0.0413, rel=0.03)
+    # Quinn sends while a packet more leaves less than the window in flight: 20 of 1472 B for each 40 ms and some, of
+    # which one waits for the next that its acknowledgement covers, too.
+    assert 19 < row(result, "goodput_bps") * 0.0413 / (1440 * 8) < 20
 
 
 @quic

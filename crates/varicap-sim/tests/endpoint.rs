@@ -233,7 +233,7 @@ fn keys_that_only_tcp_has_are_refused() {
         Scenario::from_toml(&toml, "test.toml", &[]).unwrap_err().to_string()
     };
     for (flow, key) in [
-        ("quic = {}\ntcp.congestion = 'cubic'", "flows.a.tcp"),
+        ("quic = { congestion = 'varicap' }\ntcp.congestion = 'bbr'", "flows.a.tcp.congestion"),
         ("quic = {}\ndatagrams = { rate = '1 Mb/s' }", "flows.a"),
         ("quic = {}\njitter = '1 ms'", "flows.a.jitter"),
         ("quic = {}\nfeedback = {}", "flows.a.feedback"),

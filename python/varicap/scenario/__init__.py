@@ -2781,6 +2781,75 @@ class Datagrams(Part):
     """How the datagrams are spaced; those of an encoder's frame are so evenly. Default: constant."""
 
 
+QuicStack: TypeAlias = Literal["quinn"]
+"""An implementation of QUIC."""
+
+QuicCongestion: TypeAlias = Literal["cubic", "reno", "bbr", "varicap"]
+"""The congestion control of a QUIC connection."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AckFrequency(Part):
+    """How often a receiver acknowledges. Source: draft-ietf-quic-ack-frequency."""
+
+    ack_eliciting_threshold: int = 1
+    """Packets that may come before one acknowledgement covers them.
+
+    Default: 1, an acknowledgement for every second packet.
+    """
+    max_ack_delay: Span | None = None
+    """The longest that an acknowledgement waits. Default: what the receiver has said."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quic(Part):
+    """QUIC by an implementation that people use, in simulated time: its packets, its cryptography, its timers."""
+
+    stack: QuicStack = "quinn"
+    """Whose implementation. Default: quinn."""
+    congestion: QuicCongestion = "cubic"
+    """The congestion control. Default: cubic, the stack's own default."""
+    mtu: Bytes = "1500 B"
+    """Largest IP packet [B]: 28 B of IPv4 and UDP, the rest QUIC's.
+
+    Nothing probes for a larger one. Default: 1500 B.
+    """
+    initial_window: Bytes | None = None
+    """First congestion window [B]. Default: the stack's."""
+    ecn: bool = True
+    """Whether packets are ECN-capable, as long as the path passes the validation of RFC 9000 §13.4. Default: true."""
+    stream_receive_window: Bytes | None = None
+    """Data that a receiver takes ahead of what was read, on one stream [B] (`initial_max_stream_data`, RFC 9000 §4.1).
+
+    Default: the stack's; quinn has 1250000 B.
+    """
+    receive_window: Bytes | None = None
+    """The same of all streams of a connection [B] (`initial_max_data`). Default: the stack's; quinn has no limit."""
+    send_window: Bytes | None = None
+    """Data that a sender keeps until it is acknowledged [B]. Default: the stack's; quinn has 10000000 B."""
+    ack_frequency: AckFrequency | None = None
+    """The sender asks for acknowledgements of this frequency (draft-ietf-quic-ack-frequency).
+
+    Default: as RFC 9000 §13.2.
+    """
+    initial_rtt: Span = "333 ms"
+    """The round trip that is assumed before there is a sample. Default: 333 ms (RFC 9002 §6.2.2)."""
+    packet_threshold: int = 3
+    """Packets that may overtake another before that is found to be lost. Default: 3 (RFC 9002 §6.1.1)."""
+    idle_timeout: Span = "30 s"
+    """The connection ends after this time without a packet; 0 s: never. Default: 30 s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint(Part):
+    """A transport that a run is given: a class in Python, a library with a C interface, a Rust type."""
+
+    name: str
+    """The name under which the run is given it."""
+    mtu: Bytes = "1500 B"
+    """Largest IP packet [B]: 28 B of IPv4 and UDP, the rest the endpoint's. Default: 1500 B."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Flow(Part):
     """A group of identical flows."""
@@ -2835,6 +2904,13 @@ class Flow(Part):
     """
     datagrams: Datagrams | None = None
     """Instead of `app` and `tcp`: datagrams, at a rate of their own or at that of an encoder."""
+    quic: Quic | None = None
+    """Instead of TCP: QUIC by an implementation that people use, in the simulator alone.
+
+    Of `tcp`, only the congestion control counts, and that where this table asks for it.
+    """
+    endpoint: Endpoint | None = None
+    """Instead of TCP: a transport that the run is given by name, in the simulator alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -177,7 +177,7 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
     at.require("", one, "several", "one of `datagrams`, `quic` and `endpoint`")
         .map_err(|error| ScenarioError { key: at.path().to_owned(), ..error })?;
     match &flow.datagrams {
-        _ if flow.quic.is_some() || flow.endpoint.is_some() => check_endpoint(at, flow, scenario),
+        _ if flow.quic.is_some() || flow.endpoint.is_some() => check_endpoint(at, flow),
         Some(datagrams) => {
             for key in ["tcp", "app"] {
                 let path = [at.path(), key].map(String::from).join(".");
@@ -206,7 +206,7 @@ fn check_flow(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
 }
 
 /// A flow whose transport is not ours: what only our TCP has is refused, rather than ignored.
-fn check_endpoint(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
+fn check_endpoint(at: &At, flow: &FlowConfig) -> Checked {
     let silent = "nothing: only the simulator's TCP has it";
     for (key, is_given) in [
         ("feedback", flow.feedback.is_some()),
@@ -221,11 +221,6 @@ fn check_endpoint(at: &At, flow: &FlowConfig, scenario: &Scenario) -> Checked {
     let heed = "false: no rate is advertised to this transport";
     at.inner("app").inner(flow.app.name()).require("heed", !flow.app.heeds(), true, heed)?;
     let takes_control = flow.quic.as_ref().is_some_and(|quic| quic.congestion == QuicCongestion::Varicap);
-    let path = at.key("tcp");
-    let keys = crate::scenario::document::split_path(&path);
-    let given = scenario.source.given(&keys.iter().map(String::as_str).collect::<Vec<_>>());
-    let expected = "nothing, unless `quic.congestion` is \"varicap\", which is the control of this table";
-    at.require("tcp", takes_control || !given, "a table", expected)?;
     if takes_control {
         let wants = flow.tcp.congestion.wants();
         let needs = wants.rate_samples || wants.each_mark || wants.ecn != EcnNeed::AsSet;
