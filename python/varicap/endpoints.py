@@ -1,10 +1,10 @@
 """Transports written in Python: both ends of a connection, in simulated time.
 
 A scenario names the transport of a flow: ``endpoint = { name = "mine" }``.  `varicap.run` is given what makes it,
-called with a `Start` for each side of each connection: usually a class.  Datagrams are what UDP carries; the links add 28 B of
-IPv4 and UDP.  After each call but `Endpoint.report` an endpoint is polled until it has nothing to send, and then again
-at the instant of `Endpoint.poll_at`.  It has no clock and no random numbers but those that it is given, so that the
-same run gives the same bytes.
+called with a `Start` for each side of each connection: usually a class.  Datagrams are what UDP carries; the links add
+28 B of IPv4 and UDP.  After each call but `Endpoint.report` an endpoint is polled until it has nothing to send, and
+then again at the instant of `Endpoint.poll_at`.  It has no clock and no random numbers but those that it is given, so
+that the same run gives the same bytes.
 
 A run ends with an error that names the flow, the endpoint and its side if one raises, sends without end at one instant
 or more than fits a packet, asks to be polled in the past, takes back what it delivered, or never answers: for a second

@@ -231,7 +231,6 @@ pub(crate) fn round_trip(access_delay: Span, links: impl Iterator<Item = Span>) 
 
 /// The transport of a flow.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each group of flows")]
 pub enum Transport {
     /// TCP, fed by an application.
     Tcp {
