@@ -601,7 +601,7 @@ fn settings_are_named_as_they_were_typed() {
         (
             "flows.reno.cont",
             "2",
-            "--set flows.reno.cont=2: flows.reno.cont: found `cont`, expected the key `count`, `from`, `to`, `backward`, `via`, `via_back`, `access_delay`, `start`, `start_spread`, `stop`, `jitter`, `app`, `tcp`, `feedback`, `abr`, `reservation` or `datagrams`; did you mean `count`?",
+            "--set flows.reno.cont=2: flows.reno.cont: found `cont`, expected the key `count`, `from`, `to`, `backward`, `via`, `via_back`, `access_delay`, `start`, `start_spread`, `stop`, `jitter`, `app`, `tcp`, `feedback`, `abr`, `reservation`, `datagrams`, `quic` or `endpoint`; did you mean `count`?",
         ),
         (
             "flows.reno.tcp.timer.rfc6289.minimum",
