@@ -214,5 +214,5 @@ def test_who_names_the_kernels_control_is_told_of_the_simulators_own() -> None:
     with pytest.raises(varicap.ScenarioError, match=r'or write congestion = "bbr" for the simulator\'s own'):
         varicap.run({"duration": "1 s", "topology": LINK, "flows": flows})
     flows = {"a": {"tcp": {"congestion": {"custom": "mine"}}}}
-    with pytest.raises(varicap.ScenarioError, match=r"controls=…\)$"):
+    with pytest.raises(varicap.ScenarioError, match=r"bring it with --plugin FILE\.py, in Python with controls=…$"):
         varicap.run({"duration": "1 s", "topology": LINK, "flows": flows})

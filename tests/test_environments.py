@@ -139,7 +139,7 @@ def test_a_link_of_an_environment_is_a_link_of_a_pool() -> None:
     def make(_link: str) -> Callable[[Any], float]:
         def act(sample: Any) -> float:
             found.append((sample.capacity_bps, sample.waiting_bytes))
-            return float(sample.capacity_bps + (int(up_and_down[len(found) - 1]) - 1) * 50e3)
+            return max(0.0, float(sample.capacity_bps + (int(up_and_down[len(found) - 1]) - 1) * 50e3))
 
         return act
 

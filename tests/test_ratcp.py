@@ -31,7 +31,7 @@ def test_a_reading_that_is_ours_gives_what_the_table_has() -> None:
         for ours, paper in zip(cells, table1.of_paper("ratcp", f"{row}-model"), strict=True)
     ]
     assert readings._distances("ratcp", {})[-1] == pytest.approx(100.0 * sum(apart) / len(apart))
-    assert readings._distances("ratcp", {"growth": "delayed"})[-1] < readings._distances("ratcp", {})[-1]
+    assert readings._distances("ratcp", {"growth": "per-ack"})[-1] > readings._distances("ratcp", {})[-1]
 
 
 @pytest.mark.parametrize("name", readings.SESSIONS)

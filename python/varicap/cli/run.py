@@ -184,7 +184,6 @@ def run(
 ) -> None:
     """Run a scenario and print what each flow got."""
     from varicap import engines
-    from varicap.report import story
 
     own = brought(plugin)
     if plugin and engine is not Engine.sim:
@@ -273,6 +272,8 @@ def run(
         echo(json.dumps(result.summary, ensure_ascii=False))
     else:
         _print_tables(result.summary)
+        from varicap.report import story
+
         tell(story.of_runs(result.summary, result.flows, result.links))
     for note in result.summary["notes"]:
         report(f"note: {note}")

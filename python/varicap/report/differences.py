@@ -5,10 +5,10 @@ from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from varicap.report.measures import Measure, measure_of
 from varicap.report.points import short, worded
+from varicap.report.rows import where
 from varicap.report.table import with_interval
 
 Row = Mapping[str, Any]
@@ -94,7 +94,7 @@ def table_of_study(found: pa.Table, paths: list[str]) -> tuple[list[str], list[l
     lines: list[list[str]] = []
     every, _ = table(found)
     for number in dict.fromkeys(found["point"].to_pylist()):
-        rows = found.filter(pc.equal(found["point"], number))
+        rows = where(found, "point", number)
         headings, body = table(rows)
         heads = every
         values = [worded(rows[path][0].as_py()) for path in paths]

@@ -7,7 +7,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from varicap.report.table import with_interval
 
@@ -21,6 +20,8 @@ _NAMES = {"goodput_bps": "goodput", "utilisation": "utilisation", "sojourn_p95_m
 
 def table(study: "Study", most: int | None = None) -> tuple[list[str], list[list[str]]]:
     """Headings and rows: goodput of each flow, utilisation and delay of each link, a row for each first point."""
+    import pyarrow.compute as pc
+
     summary = study.summary
     wanted = pc.and_(pc.is_in(summary["measure"], pa.array(list(_SHOWN))), pc.not_equal(summary["kind"], "groups"))
     if most is not None:
@@ -56,6 +57,8 @@ def tall(study: "Study", most: int | None = None) -> tuple[list[str], list[list[
 
     A flow with links of its own has the utilisation of that which it uses most; a value of an axis is written once.
     """
+    import pyarrow.compute as pc
+
     wanted = pc.and_(pc.is_in(study.summary["measure"], pa.array(list(_SHOWN))), pc.is_valid(study.summary["mean"]))
     cells: dict[int, dict[str, dict[str, tuple[float, str]]]] = {}
     for row in _of_limited(study.summary.filter(wanted).to_pylist()):

@@ -1,7 +1,6 @@
 """The rows of a table that are about one run, flow or link."""
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def where(rows: pa.Table, column: str, value: object) -> pa.Table:
@@ -10,6 +9,8 @@ def where(rows: pa.Table, column: str, value: object) -> pa.Table:
     >>> where(pa.table({"flow": ["a", "b"], "n": [1, 2]}), "flow", "b").to_pylist()
     [{'flow': 'b', 'n': 2}]
     """
+    import pyarrow.compute as pc
+
     if rows.num_rows == 0:
         return rows
     chosen = pc.equal(rows[column], value)

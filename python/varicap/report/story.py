@@ -4,20 +4,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from varicap.report.differences import Standing, standing
 from varicap.report.measures import measure_of
 from varicap.report.points import free, linked, places, short, worded
+from varicap.report.rows import where
 from varicap.report.table import bottlenecks, significant, with_interval
-from varicap.results.differences import differences
-from varicap.results.study import Study
 from varicap.statistics import Interval
 from varicap.statistics.groups import groups
+
+if TYPE_CHECKING:
+    from varicap.results.study import Study
 
 Row = Mapping[str, Any]
 
@@ -41,6 +42,11 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
         return
     yield from _leader(summary)
     yield from _two_kinds(flows)
+    if len(summary["flows"]) < 2:
+        return
+    # Only here: comparing tables takes as long to import as a short run takes.
+    from varicap.results.differences import differences
+
     found = {(row["flow"], row["measure"]): row for row in differences(flows, links).to_pylist()}
     names = list(dict.fromkeys(name for name, _ in found))
     if names and summary["runs"] < 2:
@@ -56,9 +62,11 @@ def of_runs(summary: Mapping[str, Any], flows: pa.Table, links: pa.Table) -> Ite
 def _two_kinds(flows: pa.Table) -> Iterator[str]:
     """Of which flows the runs fall into two kinds, between which the mean is that of no run."""
     said = 0
-    for name in dict.fromkeys(flows["name"].to_pylist()) if "goodput_bps" in flows.column_names else ():
-        rates = flows.filter(pc.equal(flows["name"], name))["goodput_bps"].to_pylist()
-        found = groups([rate for rate in rates if rate is not None])
+    rates: dict[str, list[float]] = {}
+    for name, rate in zip(*map(flows.column, ("name", "goodput_bps")), strict=True) if flows.num_rows else ():
+        rates.setdefault(name.as_py(), []).extend([rate.as_py()] if rate.is_valid else [])
+    for name, own in rates.items():
+        found = groups(own)
         if found is None or said == _MOST_KINDS:
             continue
         said += 1
@@ -201,7 +209,7 @@ def _percent(row: Row) -> str:
     return f"{'' if text.startswith('-') else '+'}{text} %"
 
 
-def of_study(study: Study) -> Iterator[str]:
+def of_study(study: "Study") -> Iterator[str]:
     """Sentences about a study: what each axis changes, the others being equal, and where each flow got most."""
     paths = [path for path, _ in study.points[0]]
     rows = [row for row in study.summary.to_pylist() if row["kind"] == "flows" and isfinite(row["mean"])]
@@ -234,7 +242,7 @@ class Effect:
     """Points with its first and its last value."""
 
     @classmethod
-    def of(cls, study: Study, path: str, paths: list[str]) -> "Effect | None":
+    def of(cls, study: "Study", path: str, paths: list[str]) -> "Effect | None":
         """The effect of an axis, and of those that go together with it, from its least value to its greatest.
 
         There is none where no points differ in it alone, as in random designs.  Values without a number are in their
@@ -259,9 +267,9 @@ class Effect:
         return cls(ends, tuple(pairs)) if pairs else None
 
 
-def _changes(study: Study, effect: Effect, name: str) -> Iterator[tuple[str, str]]:
+def _changes(study: "Study", effect: Effect, name: str) -> Iterator[tuple[str, str]]:
     """How goodput and round trip change, and what that rests on: means over the pairs, run by run."""
-    rows = study.flows.filter(pc.equal(study.flows["name"], name))
+    rows = where(study.flows, "name", name)
     for measure, words in (("goodput_bps", "goodput"), ("rtt_p95_ms", _WORDS["rtt_p95_ms"])):
         if measure not in rows.column_names:
             continue
