@@ -17,7 +17,7 @@ _PROBE_RTT = 3.0
 
 def reproduce(run: Run) -> Outcome:
     """Time from one phase of PROBE_RTT to the next, and the least window."""
-    series = Series.of(run.simulate("bbr", {}, seeds=run.pick(10, 3)), "cwnd_bytes", "bbr1_state")
+    series = Series.of(run.simulate("bbr", {}, seeds=run.pick(10, 6)), "cwnd_bytes", "bbr1_state")
     windows = series.windows()
     values = {
         "B-interval": Value(sim=Interval.of(_intervals(series))),

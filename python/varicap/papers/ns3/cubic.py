@@ -20,7 +20,7 @@ _MAXIMA_S = ((5.0, 11.0), (11.0, 15.0))
 
 def reproduce(run: Run, *, ecn: bool) -> Outcome:
     """The four points of the case, and what other ends of slow start and a queue without a device make of them."""
-    seeds = run.pick(10, 3)
+    seeds = run.pick(10, 6)
     queue = _DEVICE.format(ecn=str(ecn).lower())
     first = _simulate(run, seeds, {"topology.dumbbell.forward.queue": queue})
     points = _points(first)

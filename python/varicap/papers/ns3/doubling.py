@@ -17,7 +17,7 @@ _FRIENDLY = {"with the Reno-friendly region": "true", "without": "false"}
 
 def reproduce(run: Run) -> Outcome:
     """Least and greatest windows in the intervals that the suite checks."""
-    seeds = run.pick(10, 3)
+    seeds = run.pick(10, 6)
     series: dict[str, Series] = {}
     for name, friendly in _FRIENDLY.items():
         series[name] = _simulate(run, seeds, {"flows.flow.tcp.congestion.cubic.reno_friendly": friendly})
