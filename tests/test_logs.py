@@ -208,6 +208,12 @@ NEEDS_A_WORD: dict[str, tuple[str, str, float]] = {
     "one column of rates": ("r.txt", "1.5\n2.5\n", 2e6),
     "a negative rate": ("n.csv", "time_s,kbps\n0,1000\n1,-5\n2,1100\n", (1000 + 1000 + 1100) / 3 * 1e3),
     "a step back": ("b.csv", "time_s,kbps\n0,1\n2,2\n1,3\n3,4\n", 2.5e3),
+    "several units of the FCC": (
+        "f.csv",
+        "unit_id,dtime,bytes_sec\n"
+        + "".join(f"{who},2016-09-01 00:12:2{t},{who * r}\n" for who in (125, 250) for t, r in FIVE),
+        1.08e6,
+    ),
     "two directions": (
         "a.json",
         json.dumps(

@@ -13,7 +13,8 @@ pub struct Reading {
     pub columns: Option<Columns>,
     /// Time from row to row where no column has one.
     pub every: Option<Span>,
-    /// Of a capture: the addresses whose packets count, `SOURCE > DESTINATION`, or `all`.
+    /// Of a file with several directions, series or units: which one. Of a capture: the addresses whose packets count,
+    /// `SOURCE > DESTINATION`, or `all`.
     pub only: Option<String>,
     /// The value that holds where rows are missing.
     pub gaps: Gaps,

@@ -53,18 +53,70 @@ pub(crate) fn read(
         before: None,
         footer: Vec::new(),
     };
+    let mut units = Units::of(file, &layout, reading.only.as_deref());
     let mut lines = Lines::new(file, opened.into_bytes());
     while let Some((number, line)) = lines.next()? {
-        if number > layout.header && is_row(&line) {
+        let is_wanted = |units: &mut Units<'_>| units.takes(number, &line);
+        if number > layout.header && is_row(&line) && units.as_mut().map_or(Ok(true), is_wanted)? {
             pass.line(number, &line, &mut rows)?;
         }
     }
     pass.end(&mut rows);
+    if let Some(units) = units {
+        units.end()?;
+    }
     let end = match plan.times {
         Times::Durations { .. } | Times::Ends { .. } | Times::Every(_) => Some(pass.now),
         Times::Column { .. } => None,
     };
     rows.finish(plan.form, plan.role == Role::Bytes && !matches!(plan.times, Times::Ends { .. }), end)
+}
+
+/// The measuring units of a table that has several, each with rows of its own: those of the FCC.
+struct Units<'a> {
+    file: &'a str,
+    layout: &'a Layout,
+    column: usize,
+    /// The one that is asked for.
+    only: Option<&'a str>,
+    /// The one whose rows are read.
+    read: Option<String>,
+}
+
+impl<'a> Units<'a> {
+    /// None if no column is named as theirs.
+    fn of(file: &'a str, layout: &'a Layout, only: Option<&'a str>) -> Option<Units<'a>> {
+        let column = layout.names.iter().position(|name| name.trim_matches('"') == "unit_id")?;
+        Some(Units { file, layout, column, only, read: None })
+    }
+
+    /// Whether a row is one of the unit that is read.
+    fn takes(&mut self, number: usize, line: &str) -> Result<bool, LogError> {
+        let fields = self.layout.split.fields(line);
+        let Some(unit) = fields.get(self.column).map(AsRef::as_ref) else { return Ok(true) };
+        match (self.only, &self.read) {
+            (Some(only), _) if only != unit => Ok(false),
+            (_, Some(read)) if read == unit => Ok(true),
+            (_, None) => {
+                self.read = Some(unit.to_owned());
+                Ok(true)
+            }
+            (_, Some(read)) => {
+                let expected = format!("rows of the unit `{read}` alone; say which, as `--only {read}`");
+                Err(LogError::line(self.file, number, line, expected))
+            }
+        }
+    }
+
+    /// All lines have been seen.
+    fn end(self) -> Result<(), LogError> {
+        match (self.only, self.read) {
+            (Some(only), None) => {
+                Err(LogError::file(self.file, format!("has no row of the unit `{only}`, in `unit_id`")))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// One way through the lines.

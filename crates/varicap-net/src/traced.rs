@@ -99,7 +99,7 @@ macro_rules! traced_config {
             /// the file has it; 100 ms for captures.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub every: Option<varicap_units::Span>,
-            /// Of a file with several directions or series: which one. Of a capture: `all`, or addresses, `10.0.0.1 >
+            /// Of a file with several directions, series or units: which one. Of a capture: `all`, or addresses, `10.0.0.1 >
             /// 10.0.0.2:443`. Default: a capture's busiest direction.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub only: Option<String>,

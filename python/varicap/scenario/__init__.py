@@ -934,7 +934,7 @@ class Trace(Part):
     Default: as the file has it; 100 ms for captures.
     """
     only: str | None = None
-    """Of a file with several directions or series: which one.
+    """Of a file with several directions, series or units: which one.
 
     Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
     """
@@ -1317,7 +1317,7 @@ class TraceDelay(Part):
     Default: as the file has it; 100 ms for captures.
     """
     only: str | None = None
-    """Of a file with several directions or series: which one.
+    """Of a file with several directions, series or units: which one.
 
     Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
     """
@@ -2063,7 +2063,7 @@ class TraceLoss(Part):
     Default: as the file has it; 100 ms for captures.
     """
     only: str | None = None
-    """Of a file with several directions or series: which one.
+    """Of a file with several directions, series or units: which one.
 
     Of a capture: `all`, or addresses, `10.0.0.1 > 10.0.0.2:443`. Default: a capture's busiest direction.
     """
