@@ -118,6 +118,10 @@ def test_a_second_device_leads_back_and_one_alone_says_nothing_of_the_way_back()
         ("tc qdisc add dev a root netem delay $RTT", "line 1: found $RTT, expected a value for it: --set NAME=VALUE"),
         ("mm-delay soon mm-link a b", "found soon, expected a delay in whole milliseconds"),
         ("mm-link only-one", "expected mm-link with two traces"),
+        (
+            'mm-link --uplink-queue=droptail --uplink-queue-args="packets=1e999" u.trace d.trace',
+            "found packets=1e999, expected a number for `packets`",
+        ),
         ("mm-loss up 0.1", "line 1: found up, expected uplink or downlink"),
         ("set ns [new Simulator]\n$ns run", "expected `$ns duplex-link"),
         ("set ns [new Simulator]\nset a [$ns node\n", "line 2: found [$ns node, expected a closing bracket"),

@@ -65,7 +65,8 @@ def read(path: str | Path) -> Source:
     return Source(name, text)
 
 
-_NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+)"
+# No more digits than a float takes: what is infinite then would be no number.
+_NUMBER = r"([0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][-+]?[0-9]{1,2})?|\.[0-9]{1,40})"
 _TIMES = {"s": 1e9, "sec": 1e9, "secs": 1e9, "ms": 1e6, "msec": 1e6, "msecs": 1e6, "us": 1e3, "usec": 1e3}
 _TIMES |= {"usecs": 1e3, "ns": 1.0, "nsec": 1.0, "nsecs": 1.0}
 _RATES = {"bit": 1.0, "bps": 8.0}
