@@ -109,3 +109,14 @@ def test_folders_of_runs_are_replayed_as_folders(cli: Cli, scenario: Path, tmp_p
     nothing = cli("replay", tmp_path)
     assert nothing.returncode == 2
     assert "manifest.json" in nothing.stderr
+
+
+def test_a_run_has_the_table_of_its_delays_beside_it(cli: Cli, scenario: Path, tmp_path: Path) -> None:
+    """Tables of netem's distributions are files without a key `file`."""
+    (scenario.parent / "some.dist").write_text("-8192 -100 0\n8192 32767\n")
+    netem = '{ netem = { delay = "10 ms", jitter = "2 ms", distribution = { table = "some.dist" } } }'
+    ran = cli("run", scenario, "--set", f"topology.dumbbell.forward.delay={netem}", "-o", tmp_path / "run", "--no-plot")
+    assert ran.returncode == 0, ran.stderr
+    shutil.rmtree(scenario.parent)
+    done = cli("replay", tmp_path / "run" / "manifest.json")
+    assert done.returncode == 0, done.stderr

@@ -83,18 +83,23 @@ def conserved(result: Result, counts: dict[str, int]) -> None:
     `counts` are the connections of each group, whose flows all cross the link `forward`.
     """
     for row in result.links.to_pylist():
-        gone = row["delivered_packets"] + row["dropped_packets"]
+        # What a link copies comes out without having been offered.
+        gone = row["delivered_packets"] + row["dropped_packets"] - row["duplicated_packets"]
         assert gone <= row["offered_packets"], f"{gone} packets have left of those offered: {row}"
         # A link with ARQ keeps several packets in service.
         if row["transmissions"] == 0:
             inside = row["offered_packets"] - gone
             assert inside <= row["backlog_max_packets"] + 1, f"{inside} packets are nowhere: {row}"
     through = {row["replication"]: row for row in result.links.to_pylist() if row["name"] == "forward"}
+    copied: dict[int, int] = {}
+    for row in result.links.to_pylist():
+        copied[row["replication"]] = copied.get(row["replication"], 0) + row["duplicated_packets"]
     received: dict[int, float] = {}
     for row in result.flows.to_pylist():
         assert row["group"] in counts, f"a flow of no group: {row}"
         assert row["goodput_bps"] <= row["throughput_bps"] * (1 + ROUNDING), f"more data than packets held: {row}"
-        assert row["delivered_packets"] <= row["sent_packets"], f"more packets received than sent: {row}"
+        most = row["sent_packets"] + copied[row["replication"]]
+        assert row["delivered_packets"] <= most, f"more packets received than sent: {row}"
         received[row["replication"]] = received.get(row["replication"], 0.0) + row["throughput_bps"]
     for replication, rate in received.items():
         link = through[replication]

@@ -403,4 +403,4 @@ def urls(rng: random.Random, folder: Path) -> None:
         for each in ast.walk(ast.parse(found["python"])):
             names = [each.module or ""] if isinstance(each, ast.ImportFrom) else []
             names += [name.name for name in each.names] if isinstance(each, ast.Import) else []
-            assert all(name.partition(".")[0] in ("varicap", "pathlib", "tempfile") for name in names), names
+            assert all(name.partition(".")[0] in ("varicap", "base64", "pathlib", "tempfile") for name in names), names

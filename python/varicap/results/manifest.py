@@ -288,19 +288,23 @@ def _copied(folder: Folder, trace: str, into: Folder) -> str | None:
         return copies.sha256(name)
 
 
+_OF_FILES = ("file", "table")
+"""The keys that name files: ``table`` is that of a distribution of netem's."""
+
+
 def _named(value: Any) -> set[str]:
     """The files that a scenario names."""
     if isinstance(value, dict):
-        own = {item for key, item in value.items() if key == "file" and isinstance(item, str)}
+        own = {item for key, item in value.items() if key in _OF_FILES and isinstance(item, str)}
         return own.union(*map(_named, value.values()))
     return set().union(*map(_named, value)) if isinstance(value, list) else set()
 
 
 def _renamed(value: Any, files: dict[str, str]) -> Any:
-    """`value` with each ``file = NAME`` pointing to the copy of that file."""
+    """`value` with each ``file = NAME``, or table of netem's, pointing to the copy of that file."""
     if isinstance(value, dict):
         return {
-            key: files.get(item, item) if key == "file" and isinstance(item, str) else _renamed(item, files)
+            key: files.get(item, item) if key in _OF_FILES and isinstance(item, str) else _renamed(item, files)
             for key, item in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, str):
