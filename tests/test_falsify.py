@@ -198,7 +198,7 @@ def test_the_command_writes_what_replays(cli: Cli, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].endswith("of the link for 30 s.")
     assert (tmp_path / "found/falsify.png").is_file()
     assert cli("replay", str(tmp_path / "found/run/manifest.json")).returncode == 0
-    # Lines of a file that is no TOML are told.
+    # A mistake in TOML names its line.
     bounds.write_text("[links")
     wrong = cli("falsify", str(file), *options, "-o", str(tmp_path / "other"))
     assert wrong.returncode == 2

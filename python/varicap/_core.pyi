@@ -427,7 +427,7 @@ class Segment:
 
 @final
 class Start:
-    """What one side of a connection is made with (`varicap.endpoints`)."""
+    """The data that one side of a connection is made with (`varicap.endpoints`)."""
 
     @property
     def side(self) -> Literal["sender", "receiver"]:

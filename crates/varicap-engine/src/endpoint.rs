@@ -27,10 +27,10 @@ pub struct Datagram {
     pub ecn: Codepoint,
 }
 
-/// What an endpoint says of itself; all counts are since its beginning.
+/// The report of an endpoint on itself; all counts are since its beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// The state of a sender; none: the endpoint does not tell.
+    /// The state of a sender; none if the endpoint does not report it.
     pub sender: Option<SenderState>,
     /// The last sample of the round-trip time.
     pub latest_rtt: Option<Span>,
@@ -80,7 +80,7 @@ pub trait Endpoint: Send {
     /// Data that has been delivered in order to the application of the receiver so far [B].
     fn delivered(&self) -> u64;
 
-    /// What it says of itself.
+    /// Its report on itself.
     fn report(&self) -> Report {
         Report::default()
     }
@@ -97,7 +97,7 @@ pub trait Endpoint: Send {
 pub struct Breach {
     /// The flow, the endpoint and its side.
     pub whose: String,
-    /// What it did.
+    /// Its offence, as a predicate.
     pub what: String,
 }
 
@@ -292,7 +292,7 @@ impl Drop for Quiet {
     }
 }
 
-/// Panics of endpoints are told once, as the error of the run.
+/// A panic of an endpoint is reported once, as the error of the run.
 fn keep_panics_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -309,7 +309,7 @@ fn keep_panics_quiet() {
 mod tests {
     use super::*;
 
-    /// What an endpoint does that is not as it should be.
+    /// The faults that endpoints may have, and none.
     #[derive(Clone, Copy, PartialEq)]
     enum Habit {
         Silent,

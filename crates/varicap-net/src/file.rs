@@ -16,7 +16,8 @@ const MOST_KEPT: usize = 32;
 /// The file, the type of what was made of it, and how it was read.
 type Key = (String, TypeId, String);
 
-/// What was made of files, for all scenarios that name them: the points of a study, and the flows of an isolated run.
+/// The files that were read and understood, for all scenarios that name them: the points of a study, and the flows of an
+/// isolated run.
 #[derive(Debug, Default)]
 pub struct KeptFiles(Mutex<Vec<(Key, Arc<dyn Any + Send + Sync>)>>);
 
@@ -66,7 +67,7 @@ impl<'a> Files<'a> {
         self.named
     }
 
-    /// What `parse` makes of the text of `file`, or made of it before, read in the same `way`.
+    /// The result of `parse` on the text of `file`, or its result from before, if the `way` of reading was the same.
     pub(crate) fn read<T: Send + Sync + 'static>(
         &mut self,
         file: &str,

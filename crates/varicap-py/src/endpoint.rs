@@ -18,7 +18,7 @@ use crate::control::{Raised, name_of, noted};
 use crate::errors::MissingControlError;
 use crate::scenario::PyScenario;
 
-/// What one side of a connection is made with.
+/// The data that one side of a connection is made with.
 #[pyclass(frozen, get_all, name = "Start", module = "varicap.endpoints")]
 pub struct PyEndpointStart {
     /// `"sender"` or `"receiver"`.
@@ -152,7 +152,7 @@ impl PythonEndpoint {
         }
     }
 
-    /// What is to be known until the next call.
+    /// Reads the deadline, the deliveries and the report, which hold until the next call.
     fn look(&mut self, now: Time) {
         let looked = self.call(|_, object| {
             let due = object.call_method0("poll_at")?.extract::<Option<f64>>()?;

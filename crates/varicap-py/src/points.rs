@@ -36,7 +36,7 @@ pub struct PyTemplate {
     base_dir: String,
     option: String,
     parsed: Parsed,
-    /// What was read of the files that points name.
+    /// The files that points name, once they have been read.
     kept: Arc<KeptFiles>,
 }
 

@@ -16,7 +16,7 @@ use crate::{clock, random};
 
 type Ours = varicap_tcp::congestion::Controller;
 
-/// What was seen of a connection through its congestion control; the connection itself does not tell it.
+/// The state of a connection as its congestion control saw it; the connection itself does not report it.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Bytes of packets in flight that count [B].

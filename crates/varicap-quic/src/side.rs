@@ -28,7 +28,7 @@ const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)
 const CONNECTION_ID: usize = 8;
 /// What is written ahead of what has left [B]: little, so that little is left when the application stops.
 const AHEAD: u64 = 64 << 10;
-/// What a packet with data adds to it at the least: flags, identifier, number, type and number of the stream, tag [B].
+/// The least overhead of a packet with data: flags, identifier, number, type and number of the stream, tag [B].
 const LEAST_OVERHEAD: u64 = 28;
 /// The same at the most.
 const MOST_OVERHEAD: u64 = 48;
@@ -311,7 +311,7 @@ impl Side {
     }
 }
 
-/// What is sent.
+/// The payload: zeros.
 static ZEROS: bytes::Bytes = bytes::Bytes::from_static(&[0; AHEAD as usize]);
 
 impl Endpoint for Side {
@@ -354,10 +354,10 @@ impl Endpoint for Side {
     fn report(&self) -> Report {
         let Some((_, connection)) = &self.connection else { return Report::default() };
         let (stats, seen) = (connection.stats().path, self.shared.seen());
-        let state = match (self.is_connected, seen.recovery, seen.persistent_congestions) {
-            (false, ..) => varicap_tcp::State::Connecting,
-            (true, None, _) => varicap_tcp::State::Open,
-            (true, Some(_), _) => varicap_tcp::State::Recovery,
+        let state = match (self.is_connected, seen.recovery) {
+            (false, _) => varicap_tcp::State::Connecting,
+            (true, None) => varicap_tcp::State::Open,
+            (true, Some(_)) => varicap_tcp::State::Recovery,
         };
         Report {
             sender: Some(SenderState {

@@ -18,7 +18,7 @@ use varicap_units::Stream;
 
 use crate::random;
 
-/// What both sides need for TLS.
+/// The TLS configurations of both sides.
 pub(crate) struct Tls {
     pub client: Arc<QuicClientConfig>,
     pub server: Arc<QuicServerConfig>,
@@ -53,7 +53,7 @@ impl Tls {
             .with_single_cert(vec![certificate], key)
             .map_err(text)?;
         server.send_tls13_tickets = 0;
-        // What tools know how to decode behind TLS, and what carries streams of bytes.
+        // Tools know how to decode this protocol behind TLS, and it carries streams of bytes.
         client.alpn_protocols = vec![ALPN.to_vec()];
         server.alpn_protocols = vec![ALPN.to_vec()];
         let client = QuicClientConfig::try_from(client).map_err(|error| error.to_string())?;
@@ -65,7 +65,7 @@ impl Tls {
 /// The application protocol: HTTP/0.9 over QUIC, as the interoperability tests of QUIC name it.
 const ALPN: &[u8] = b"hq-interop";
 
-/// What stands before the 32 bytes of a key of Ed25519 in PKCS #8. Source: RFC 8410 §7.
+/// The PKCS #8 prefix of an Ed25519 key, before its 32 bytes. Source: RFC 8410 §7.
 const PKCS8_OF_ED25519: &[u8] =
     &[0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 

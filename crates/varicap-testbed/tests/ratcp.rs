@@ -171,10 +171,7 @@ fn without_a_rate_it_is_reno() {
         connection.send();
         (connection.resent() == 0).then_some(connection)
     };
-    let Some(mut connection) = (0..30).find_map(|_| undisturbed()) else {
-        eprintln!("SKIPPED: each of 30 transfers over the loopback device was resent: the machine is busy");
-        return;
-    };
+    let mut connection = (0..300).find_map(|_| undisturbed()).expect("one transfer without a retransmission");
     // Where it began (RFC 6928), or above.
     assert!(connection.cwnd() >= 10, "{}", connection.cwnd());
     connection.advertise(300_000);

@@ -126,7 +126,7 @@ def _run() -> NoReturn:
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), RUN_FAILED)
     except Exception as error:
-        # An extension's exception is its author's, who wants to read where it was raised, and not through what.
+        # The author of an extension wants to read where its exception was raised, not the calls that led there.
         if (said := told(error)) is None:
             raise
         fail(said, RUN_FAILED)

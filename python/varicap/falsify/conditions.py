@@ -207,7 +207,7 @@ class Rivals:
         return 10 + self.count + (_digits(self.start_s) if self.start_s else 0)
 
     def put(self, scenario: Scenario) -> None:
-        """Write it into a scenario: on the way of its first flow."""
+        """Write it into a scenario, on the path of its first flow."""
         first = next(iter(scenario["flows"].values()))
         way = {key: first[key] for key in ("from", "to", "via", "via_back", "backward") if key in first}
         rival = {**way, "count": self.count, "start": _span(self.start_s), "tcp": {"congestion": self.control}}

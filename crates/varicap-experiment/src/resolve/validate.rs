@@ -224,8 +224,7 @@ fn check_endpoint(at: &At, flow: &FlowConfig) -> Checked {
     if takes_control {
         let wants = flow.tcp.congestion.wants();
         let needs = wants.rate_samples || wants.each_mark || wants.ecn != EcnNeed::AsSet;
-        let expected =
-            "a control by windows: QUIC's stack tells it neither delivery rates nor which data was marked";
+        let expected = "a control that sets a window alone: quinn gives its controllers neither delivery rates nor the data that was marked";
         let refused = matches!(
             flow.tcp.congestion,
             Congestion::Policy(_)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use varicap_units::part::{self, Checked, Fault};
 use varicap_units::{Bytes, JsonSchema, Span};
 
-/// What IPv4 and UDP add to the bytes of a datagram [B].
+/// The headers of IPv4 and UDP, which come on top of the bytes of a datagram [B].
 pub const IP_AND_UDP: Bytes = Bytes::new(28);
 /// Smallest payload that every path of QUIC carries [B]. Source: RFC 9000 §14.
 const SMALLEST_DATAGRAM: u64 = 1200;

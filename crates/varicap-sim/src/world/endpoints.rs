@@ -79,7 +79,7 @@ impl Endpoints {
         self.pairs.iter().map(|pair| pair.due).min().unwrap_or(Time::NEVER)
     }
 
-    /// The state of each sender that tells it, and its meter, where that is of one connection.
+    /// The state of each sender that reports it, and its meter, where that is of one connection.
     pub fn senders(&self) -> impl Iterator<Item = (usize, SenderState)> {
         let open = self.pairs.iter().filter(|pair| pair.is_open && pair.member.is_some());
         open.filter_map(|pair| Some((pair.meters[0] as usize, pair.report.sender?)))

@@ -162,7 +162,7 @@ pub fn write_capture<W: Write>(
 /// Of each connection, by its packets with data: when an acknowledgement came, and TS.Recent since then.
 type Echoes = HashMap<PacketOwner, Vec<(Time, Time)>>;
 
-/// What a sender echoes (RFC 7323 §4.3), which the simulated one need not know: the newest timestamp that has come back.
+/// TS.Recent of a sender (RFC 7323 §4.3), which the simulated one need not know: the newest timestamp that has come back.
 /// An acknowledgement has come when its last link delivers it; an access delay behind that is not in the log.
 fn echoes(log: &PacketLog) -> Echoes {
     let answers =
@@ -183,7 +183,7 @@ fn echoes(log: &PacketLog) -> Echoes {
     found
 }
 
-/// What a packet with data echoes: what had come when it left.
+/// The TSecr of a packet with data: the newest timestamp that had come when it left.
 fn echoed(echoes: &Echoes, record: &PacketRecord) -> Time {
     let came = echoes.get(&record.owner).map_or(&[][..], Vec::as_slice);
     let before = came.partition_point(|&(at, _)| at <= record.segment.sent_at);
