@@ -138,6 +138,7 @@ def test_no_word_has_two_meanings() -> None:
         "equal": 0.05,
         "close": 0.1,
         "much": 0.1,
+        "strongly": 0.5,
     }
 
 
